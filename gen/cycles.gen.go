@@ -19,14 +19,14 @@ import (
 
 // Defines values for CommitOveragePolicy.
 const (
-	CommitOveragePolicyALLOWIFAVAILABLE   CommitOveragePolicy = "ALLOW_IF_AVAILABLE"
-	CommitOveragePolicyALLOWWITHOVERDRAFT CommitOveragePolicy = "ALLOW_WITH_OVERDRAFT"
-	CommitOveragePolicyREJECT             CommitOveragePolicy = "REJECT"
+	CommitOveragePolicyAllowIfAvailable   CommitOveragePolicy = "ALLOW_IF_AVAILABLE"
+	CommitOveragePolicyAllowWithOverdraft CommitOveragePolicy = "ALLOW_WITH_OVERDRAFT"
+	CommitOveragePolicyReject             CommitOveragePolicy = "REJECT"
 )
 
 // Defines values for CommitResponseStatus.
 const (
-	CommitResponseStatusCOMMITTED CommitResponseStatus = "COMMITTED"
+	CommitResponseStatusCommitted CommitResponseStatus = "COMMITTED"
 )
 
 // Defines values for CyclesEvidenceEnvelopeArtifactType.
@@ -66,53 +66,53 @@ const (
 
 // Defines values for DecisionEnum.
 const (
-	DecisionEnumALLOW         DecisionEnum = "ALLOW"
-	DecisionEnumALLOWWITHCAPS DecisionEnum = "ALLOW_WITH_CAPS"
-	DecisionEnumDENY          DecisionEnum = "DENY"
+	DecisionEnumAllow         DecisionEnum = "ALLOW"
+	DecisionEnumAllowWithCaps DecisionEnum = "ALLOW_WITH_CAPS"
+	DecisionEnumDeny          DecisionEnum = "DENY"
 )
 
 // Defines values for ErrorCode.
 const (
-	ErrorCodeBUDGETCLOSED           ErrorCode = "BUDGET_CLOSED"
-	ErrorCodeBUDGETEXCEEDED         ErrorCode = "BUDGET_EXCEEDED"
-	ErrorCodeBUDGETFROZEN           ErrorCode = "BUDGET_FROZEN"
-	ErrorCodeDEBTOUTSTANDING        ErrorCode = "DEBT_OUTSTANDING"
-	ErrorCodeFORBIDDEN              ErrorCode = "FORBIDDEN"
-	ErrorCodeIDEMPOTENCYMISMATCH    ErrorCode = "IDEMPOTENCY_MISMATCH"
-	ErrorCodeINTERNALERROR          ErrorCode = "INTERNAL_ERROR"
-	ErrorCodeINVALIDREQUEST         ErrorCode = "INVALID_REQUEST"
-	ErrorCodeLIMITEXCEEDED          ErrorCode = "LIMIT_EXCEEDED"
-	ErrorCodeMAXEXTENSIONSEXCEEDED  ErrorCode = "MAX_EXTENSIONS_EXCEEDED"
-	ErrorCodeNOTFOUND               ErrorCode = "NOT_FOUND"
-	ErrorCodeOVERDRAFTLIMITEXCEEDED ErrorCode = "OVERDRAFT_LIMIT_EXCEEDED"
-	ErrorCodeRESERVATIONEXPIRED     ErrorCode = "RESERVATION_EXPIRED"
-	ErrorCodeRESERVATIONFINALIZED   ErrorCode = "RESERVATION_FINALIZED"
-	ErrorCodeTENANTCLOSED           ErrorCode = "TENANT_CLOSED"
-	ErrorCodeUNAUTHORIZED           ErrorCode = "UNAUTHORIZED"
-	ErrorCodeUNITMISMATCH           ErrorCode = "UNIT_MISMATCH"
+	ErrorCodeBudgetClosed           ErrorCode = "BUDGET_CLOSED"
+	ErrorCodeBudgetExceeded         ErrorCode = "BUDGET_EXCEEDED"
+	ErrorCodeBudgetFrozen           ErrorCode = "BUDGET_FROZEN"
+	ErrorCodeDebtOutstanding        ErrorCode = "DEBT_OUTSTANDING"
+	ErrorCodeForbidden              ErrorCode = "FORBIDDEN"
+	ErrorCodeIdempotencyMismatch    ErrorCode = "IDEMPOTENCY_MISMATCH"
+	ErrorCodeInternalError          ErrorCode = "INTERNAL_ERROR"
+	ErrorCodeInvalidRequest         ErrorCode = "INVALID_REQUEST"
+	ErrorCodeLimitExceeded          ErrorCode = "LIMIT_EXCEEDED"
+	ErrorCodeMaxExtensionsExceeded  ErrorCode = "MAX_EXTENSIONS_EXCEEDED"
+	ErrorCodeNotFound               ErrorCode = "NOT_FOUND"
+	ErrorCodeOverdraftLimitExceeded ErrorCode = "OVERDRAFT_LIMIT_EXCEEDED"
+	ErrorCodeReservationExpired     ErrorCode = "RESERVATION_EXPIRED"
+	ErrorCodeReservationFinalized   ErrorCode = "RESERVATION_FINALIZED"
+	ErrorCodeTenantClosed           ErrorCode = "TENANT_CLOSED"
+	ErrorCodeUnauthorized           ErrorCode = "UNAUTHORIZED"
+	ErrorCodeUnitMismatch           ErrorCode = "UNIT_MISMATCH"
 )
 
 // Defines values for EventCreateResponseStatus.
 const (
-	EventCreateResponseStatusAPPLIED EventCreateResponseStatus = "APPLIED"
+	EventCreateResponseStatusApplied EventCreateResponseStatus = "APPLIED"
 )
 
 // Defines values for ReleaseResponseStatus.
 const (
-	ReleaseResponseStatusRELEASED ReleaseResponseStatus = "RELEASED"
+	ReleaseResponseStatusReleased ReleaseResponseStatus = "RELEASED"
 )
 
 // Defines values for ReservationExtendResponseStatus.
 const (
-	ReservationExtendResponseStatusACTIVE ReservationExtendResponseStatus = "ACTIVE"
+	ReservationExtendResponseStatusActive ReservationExtendResponseStatus = "ACTIVE"
 )
 
 // Defines values for ReservationStatus.
 const (
-	ReservationStatusACTIVE    ReservationStatus = "ACTIVE"
-	ReservationStatusCOMMITTED ReservationStatus = "COMMITTED"
-	ReservationStatusEXPIRED   ReservationStatus = "EXPIRED"
-	ReservationStatusRELEASED  ReservationStatus = "RELEASED"
+	ReservationStatusActive    ReservationStatus = "ACTIVE"
+	ReservationStatusCommitted ReservationStatus = "COMMITTED"
+	ReservationStatusExpired   ReservationStatus = "EXPIRED"
+	ReservationStatusReleased  ReservationStatus = "RELEASED"
 )
 
 // Defines values for SortDirection.
@@ -123,10 +123,10 @@ const (
 
 // Defines values for UnitEnum.
 const (
-	UnitEnumCREDITS       UnitEnum = "CREDITS"
-	UnitEnumRISKPOINTS    UnitEnum = "RISK_POINTS"
-	UnitEnumTOKENS        UnitEnum = "TOKENS"
-	UnitEnumUSDMICROCENTS UnitEnum = "USD_MICROCENTS"
+	UnitEnumCredits       UnitEnum = "CREDITS"
+	UnitEnumRiskPoints    UnitEnum = "RISK_POINTS"
+	UnitEnumTokens        UnitEnum = "TOKENS"
+	UnitEnumUSDMicrocents UnitEnum = "USD_MICROCENTS"
 )
 
 // Defines values for ListReservationsParamsSortBy.
