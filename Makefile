@@ -1,0 +1,40 @@
+# Every target works on a machine that has Go and make; nothing is installed by
+# hand. The race detector needs a C compiler: where there is none, `make test`
+# says so and runs without it (.ci/run insists on one).
+
+GO ?= go
+
+# -race where it can run, empty elsewhere.
+RACE := $(shell $(GO) env CGO_ENABLED | grep -q 1 && command -v $$($(GO) env CC | cut -d' ' -f1) >/dev/null 2>&1 && echo -race)
+
+.PHONY: demo test soak bench lint generate tidy build ci
+
+demo: ## keep a reservation alive through faults and follow it on a time line
+	@$(GO) run ./examples/quickstart
+
+test: ## the one test command
+	@$(if $(RACE),,echo "note: no C compiler, testing WITHOUT the race detector" >&2;)
+	$(GO) test $(RACE) -shuffle=on -timeout 10m ./...
+
+soak: ## the long runs: more seeds, more kills, real time (minutes)
+	CYCLES_SOAK=1 $(GO) test -count=1 -timeout 60m -run 'Soak' -v ./...
+
+bench: ## speed and size, each with its yardstick in the same run
+	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./...
+
+lint: ## formatting, vet, staticcheck at the version go.mod pins
+	@out=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "gofmt wants to change:"; echo "$$out"; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+generate: ## models and raw client from gen/openapi.yaml
+	$(GO) generate ./...
+
+tidy:
+	$(GO) mod tidy
+
+build: ## every package, command and example
+	$(GO) build ./...
+
+ci: ## what the gate runs
+	@bash .ci/run
