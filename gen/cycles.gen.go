@@ -140,402 +140,859 @@ const (
 	ListReservationsParamsSortByTenant        ListReservationsParamsSortBy = "tenant"
 )
 
-// Action defines model for Action.
+// Action says what the agent is about to do, or did.
 type Action struct {
-	Kind string   `json:"kind"`
-	Name string   `json:"name"`
+	// Kind is the sort of work, best as category.operation like llm.completion. At most 64 characters.
+	Kind string `json:"kind"`
+
+	// Name names the model or tool, which is what tool lists in Caps match. At most 256 characters.
+	Name string `json:"name"`
+
+	// Tags adds up to 10 labels for policies, each at most 64 characters. Optional.
 	Tags []string `json:"tags,omitempty"`
 }
 
-// Amount defines model for Amount.
+// Amount is a quantity of one unit, zero or more.
 type Amount struct {
-	Amount int64    `json:"amount"`
-	Unit   UnitEnum `json:"unit"`
+	// Amount is how many whole units, 0 to 9,223,372,036,854,775,807.
+	Amount int64 `json:"amount"`
+
+	// Unit is what the amount counts.
+	Unit UnitEnum `json:"unit"`
 }
 
-// Balance defines model for Balance.
+// Balance is the ledger's view of one scope in one unit; every amount in it has that unit. If allocated, spent,
+// reserved and debt are all present, then remaining = allocated - spent - reserved - debt. Without allocated,
+// take remaining as it is and derive nothing.
+//
+// Debt is what was used while there was no budget to pay for it. While there is debt, new reservations are
+// refused with DEBT_OUTSTANDING unless the policy allows them; while is_over_limit is set, all of them
+// are, with OVERDRAFT_LIMIT_EXCEEDED. Reservations that exist can be settled in either state.
 type Balance struct {
-	Allocated      *Amount      `json:"allocated,omitempty"`
-	Debt           *Amount      `json:"debt,omitempty"`
-	IsOverLimit    *bool        `json:"is_over_limit,omitempty"`
-	OverdraftLimit *Amount      `json:"overdraft_limit,omitempty"`
-	Remaining      SignedAmount `json:"remaining"`
-	Reserved       *Amount      `json:"reserved,omitempty"`
-	Scope          string       `json:"scope"`
-	ScopePath      string       `json:"scope_path"`
-	Spent          *Amount      `json:"spent,omitempty"`
+	// Allocated is the size of the budget, if it has a fixed one.
+	Allocated *Amount `json:"allocated,omitempty"`
+
+	// Debt is what was used beyond the budget and not repaid yet. A server may leave out a zero.
+	Debt *Amount `json:"debt,omitempty"`
+
+	// IsOverLimit is true when debt passed the limit, or when a charge had to be cut to what was left. It blocks new
+	// reservations until an operator has put it right. Absent means false.
+	IsOverLimit *bool `json:"is_over_limit,omitempty"`
+
+	// OverdraftLimit is the most debt the scope may have. Absent and zero both mean none.
+	OverdraftLimit *Amount `json:"overdraft_limit,omitempty"`
+
+	// Remaining is what new reservations can draw on. Negative when debt exceeds it.
+	Remaining SignedAmount `json:"remaining"`
+
+	// Reserved is what active reservations hold. Optional.
+	Reserved *Amount `json:"reserved,omitempty"`
+
+	// Scope names the scope, like tenant:acme. Made by the server.
+	Scope string `json:"scope"`
+
+	// ScopePath is the whole path of the scope, like tenant:acme/workspace:prod. Made by the server.
+	ScopePath string `json:"scope_path"`
+
+	// Spent is what has been charged. Optional.
+	Spent *Amount `json:"spent,omitempty"`
 }
 
-// BalanceResponse defines model for BalanceResponse.
+// BalanceResponse is one page of balances.
 type BalanceResponse struct {
-	Balances   []Balance `json:"balances"`
-	HasMore    *bool     `json:"has_more,omitempty"`
-	NextCursor *string   `json:"next_cursor,omitempty"`
+	// Balances holds the balances of this page, in no promised order.
+	Balances []Balance `json:"balances"`
+
+	// HasMore is true when next_cursor is present and there may be more. When it is absent, go by next_cursor.
+	HasMore *bool `json:"has_more,omitempty"`
+
+	// NextCursor is the cursor of the next page. Absent on the last one.
+	NextCursor *string `json:"next_cursor,omitempty"`
 }
 
-// Caps defines model for Caps.
+// Caps narrows what an ALLOW_WITH_CAPS permits. Each member is optional, and an absent one does not narrow; a
+// zero does. If tool_allowlist is not empty, exactly its tools are allowed and tool_denylist is ignored;
+// else a tool is allowed unless tool_denylist has it. Tool names are compared with Action.name, case and all.
 type Caps struct {
-	CooldownMs        *int64   `json:"cooldown_ms,omitempty"`
-	MaxStepsRemaining *int64   `json:"max_steps_remaining,omitempty"`
-	MaxTokens         *int64   `json:"max_tokens,omitempty"`
-	ToolAllowlist     []string `json:"tool_allowlist,omitempty"`
-	ToolDenylist      []string `json:"tool_denylist,omitempty"`
+	// CooldownMs is how long to pause before the next action, in ms.
+	CooldownMs *int64 `json:"cooldown_ms,omitempty"`
+
+	// MaxStepsRemaining is how many more steps the agent may take.
+	MaxStepsRemaining *int64 `json:"max_steps_remaining,omitempty"`
+
+	// MaxTokens is the most tokens the work may use.
+	MaxTokens *int64 `json:"max_tokens,omitempty"`
+
+	// ToolAllowlist names the only tools allowed. Empty and absent mean no such list.
+	ToolAllowlist []string `json:"tool_allowlist,omitempty"`
+
+	// ToolDenylist names tools that are not allowed. It counts only when tool_allowlist is empty or absent.
+	ToolDenylist []string `json:"tool_denylist,omitempty"`
 }
 
-// CommitOveragePolicy defines model for CommitOveragePolicy.
+// CommitOveragePolicy says what happens to the part of a cost that was not reserved. It is fixed when the reservation is
+// made; an event carries its own.
+//
+//   - REJECT: refuse with 409 BUDGET_EXCEEDED. What was spent stays unaccounted, so reserve with a margin
+//   - ALLOW_IF_AVAILABLE, the default: charge as much of the excess as every scope can pay, never refuse,
+//     never make debt; a scope that could not pay all of it becomes over-limit
+//   - ALLOW_WITH_OVERDRAFT: charge all of it and let what is missing become debt, up to the scope's
+//     overdraft limit; beyond that refuse with 409 OVERDRAFT_LIMIT_EXCEEDED
+//
+// The overdraft limit is checked per commit, so commits at the same time can together pass it. A scope
+// that is over-limit admits no new reservations until an operator has put it right.
 type CommitOveragePolicy string
 
-// CommitRequest defines model for CommitRequest.
+// CommitRequest charges what the work really cost.
 type CommitRequest struct {
-	Actual         Amount                 `json:"actual"`
-	IdempotencyKey IdempotencyKey         `json:"idempotency_key"`
-	Metadata       map[string]interface{} `json:"metadata,omitempty"`
-	Metrics        *StandardMetrics       `json:"metrics,omitempty"`
+	// Actual is the cost, in the unit of the reservation; another unit is 400 UNIT_MISMATCH.
+	Actual Amount `json:"actual"`
+
+	// IdempotencyKey makes a request safe to repeat: 1 to 256 characters chosen by the caller, new for each logical call and
+	// the same for each retry of it. The server scopes it to the tenant and the operation.
+	IdempotencyKey IdempotencyKey `json:"idempotency_key"`
+
+	// Metadata is kept with the reservation as committed_metadata, apart from what the reserve carried.
+	Metadata map[string]interface{} `json:"metadata,omitempty"`
+
+	// Metrics reports how the work went. Optional.
+	Metrics *StandardMetrics `json:"metrics,omitempty"`
 }
 
-// CommitResponse defines model for CommitResponse.
+// CommitResponse says what a commit charged.
 type CommitResponse struct {
-	Balances       []Balance            `json:"balances,omitempty"`
-	Charged        Amount               `json:"charged"`
-	CyclesEvidence *CyclesEvidenceRef   `json:"cycles_evidence,omitempty"`
-	Released       *Amount              `json:"released,omitempty"`
-	Status         CommitResponseStatus `json:"status"`
+	// Balances shows the touched budgets after the commit. Optional.
+	Balances []Balance `json:"balances,omitempty"`
+
+	// Charged is what was charged. It is less than the actual cost when ALLOW_IF_AVAILABLE had to cut the excess to what
+	// was left.
+	Charged Amount `json:"charged"`
+
+	// CyclesEvidence points at the signed record of the commit. Absent when the server signs nothing.
+	CyclesEvidence *CyclesEvidenceRef `json:"cycles_evidence,omitempty"`
+
+	// Released is what was held and not needed, and went back. Absent when nothing did.
+	Released *Amount `json:"released,omitempty"`
+
+	// Status is always COMMITTED.
+	Status CommitResponseStatus `json:"status"`
 }
 
-// CommitResponseStatus defines model for CommitResponse.Status.
+// CommitResponseStatus is always COMMITTED.
 type CommitResponseStatus string
 
-// CyclesEvidenceEnvelope defines model for CyclesEvidenceEnvelope.
+// CyclesEvidenceEnvelope is a signed record of one decision, commit, release or error, as a server publishes it. Its id is the
+// hash of its canonical JSON with evidence_id and signature emptied, and the signature covers the same
+// bytes, so it can be checked offline. How to check it is defined by the evidence document, version 0.2,
+// not here. Check the bytes as received: decoding and encoding again may change them.
 type CyclesEvidenceEnvelope struct {
-	ArtifactType         CyclesEvidenceEnvelopeArtifactType  `json:"artifact_type"`
-	EvidenceID           string                              `json:"evidence_id"`
-	IssuedAtMs           int64                               `json:"issued_at_ms"`
-	Payload              map[string]interface{}              `json:"payload"`
-	SchemaVersion        CyclesEvidenceEnvelopeSchemaVersion `json:"schema_version"`
-	ServerID             string                              `json:"server_id"`
-	Signature            string                              `json:"signature"`
-	SignerDID            string                              `json:"signer_did"`
-	TraceID              *string                             `json:"trace_id,omitempty"`
-	AdditionalProperties map[string]interface{}              `json:"-"`
+	// ArtifactType says what kind of operation the envelope records.
+	ArtifactType CyclesEvidenceEnvelopeArtifactType `json:"artifact_type"`
+
+	// EvidenceID is the SHA-256 content id of the envelope, in lower-case hex.
+	EvidenceID string `json:"evidence_id"`
+
+	// IssuedAtMs is the instant of issue, in ms since the Unix epoch. It selects the key to verify with.
+	IssuedAtMs int64 `json:"issued_at_ms"`
+
+	// Payload holds the recorded request and response under one member, named like artifact_type.
+	Payload map[string]interface{} `json:"payload"`
+
+	// SchemaVersion names the envelope's layout.
+	SchemaVersion CyclesEvidenceEnvelopeSchemaVersion `json:"schema_version"`
+
+	// ServerID is the base URI of the server that issued the envelope, with its /v1.
+	ServerID string `json:"server_id"`
+
+	// Signature is the Ed25519 signature, in lower-case hex.
+	Signature string `json:"signature"`
+
+	// SignerDID is the Ed25519 key that signed: 64 hex digits, or a did:cycles id to look up in the server's key set.
+	SignerDID string `json:"signer_did"`
+
+	// TraceID is the trace id of the recorded operation. Optional.
+	TraceID              *string                `json:"trace_id,omitempty"`
+	AdditionalProperties map[string]interface{} `json:"-"`
 }
 
-// CyclesEvidenceEnvelopeArtifactType defines model for CyclesEvidenceEnvelope.ArtifactType.
+// CyclesEvidenceEnvelopeArtifactType says what kind of operation the envelope records.
 type CyclesEvidenceEnvelopeArtifactType string
 
-// CyclesEvidenceEnvelopeSchemaVersion defines model for CyclesEvidenceEnvelope.SchemaVersion.
+// CyclesEvidenceEnvelopeSchemaVersion names the envelope's layout.
 type CyclesEvidenceEnvelopeSchemaVersion string
 
-// CyclesEvidenceJWK defines model for CyclesEvidenceJwk.
+// CyclesEvidenceJWK is one Ed25519 public key (RFC 8037) with the window in which it was valid.
 type CyclesEvidenceJWK struct {
-	Alg                  *CyclesEvidenceJWKAlg    `json:"alg,omitempty"`
-	Crv                  CyclesEvidenceJWKCrv     `json:"crv"`
-	CyclesExpMs          *int64                   `json:"cycles_exp_ms,omitempty"`
-	CyclesNbfMs          int64                    `json:"cycles_nbf_ms"`
-	Kid                  string                   `json:"kid"`
-	Kty                  CyclesEvidenceJWKKty     `json:"kty"`
-	Status               *CyclesEvidenceJWKStatus `json:"status,omitempty"`
-	X                    string                   `json:"x"`
-	AdditionalProperties map[string]interface{}   `json:"-"`
+	// Alg is the algorithm. Optional; a key with any other value is not to be used.
+	Alg *CyclesEvidenceJWKAlg `json:"alg,omitempty"`
+
+	// Crv is the curve.
+	Crv CyclesEvidenceJWKCrv `json:"crv"`
+
+	// CyclesExpMs is the first instant at which the key is no longer valid, in ms since the Unix epoch. Absent and null
+	// both mean that the key has no end yet.
+	CyclesExpMs *int64 `json:"cycles_exp_ms,omitempty"`
+
+	// CyclesNbfMs is the first instant at which the key is valid, in ms since the Unix epoch.
+	CyclesNbfMs int64 `json:"cycles_nbf_ms"`
+
+	// Kid names the key. It is the fragment of a did:cycles signer_did.
+	Kid string `json:"kid"`
+
+	// Kty is the key type.
+	Kty CyclesEvidenceJWKKty `json:"kty"`
+
+	// Status is a hint for people. The validity window decides, not this.
+	Status *CyclesEvidenceJWKStatus `json:"status,omitempty"`
+
+	// X is the 32-byte public key, base64url without padding.
+	X                    string                 `json:"x"`
+	AdditionalProperties map[string]interface{} `json:"-"`
 }
 
-// CyclesEvidenceJWKAlg defines model for CyclesEvidenceJWK.Alg.
+// CyclesEvidenceJWKAlg is the algorithm. Optional; a key with any other value is not to be used.
 type CyclesEvidenceJWKAlg string
 
-// CyclesEvidenceJWKCrv defines model for CyclesEvidenceJWK.Crv.
+// CyclesEvidenceJWKCrv is the curve.
 type CyclesEvidenceJWKCrv string
 
-// CyclesEvidenceJWKKty defines model for CyclesEvidenceJWK.Kty.
+// CyclesEvidenceJWKKty is the key type.
 type CyclesEvidenceJWKKty string
 
-// CyclesEvidenceJWKStatus defines model for CyclesEvidenceJWK.Status.
+// CyclesEvidenceJWKStatus is a hint for people. The validity window decides, not this.
 type CyclesEvidenceJWKStatus string
 
-// CyclesEvidenceJWKS defines model for CyclesEvidenceJwks.
+// CyclesEvidenceJWKS is the set of keys a server signs evidence with, as an RFC 7517 JWK set. Pick the key whose validity
+// window covers the envelope's issued_at_ms, never merely the newest one.
 type CyclesEvidenceJWKS struct {
+	// Keys holds the active key and the retired ones, which stay so that old envelopes still verify.
 	Keys                 []CyclesEvidenceJWK    `json:"keys"`
 	AdditionalProperties map[string]interface{} `json:"-"`
 }
 
-// CyclesEvidenceRef defines model for CyclesEvidenceRef.
+// CyclesEvidenceRef points at the evidence envelope of an operation. The id is known at once; the envelope is signed and
+// stored later, so a 404 shortly after the response means "not yet". The reference itself is not part
+// of what the envelope attests.
 type CyclesEvidenceRef struct {
+	// CyclesEvidenceURL is where to fetch the envelope, as an absolute URL ending in /evidence/ and the id.
 	CyclesEvidenceURL string `json:"cycles_evidence_url"`
-	EvidenceID        string `json:"evidence_id"`
+
+	// EvidenceID is the SHA-256 content id of the envelope, in lower-case hex.
+	EvidenceID string `json:"evidence_id"`
 }
 
-// DecisionEnum defines model for DecisionEnum.
+// DecisionEnum is the answer to "may I".
+//
+//   - ALLOW: go ahead
+//   - ALLOW_WITH_CAPS: go ahead within the caps that come along
+//   - DENY: do not; a reason code says why
 type DecisionEnum string
 
-// DecisionReasonCode defines model for DecisionReasonCode.
+// DecisionReasonCode says why a decision is DENY, in at most 128 characters. It is a plain string and not an enum, because
+// extensions add values: handle one you do not know as a final denial. The known ones are the ReasonCode
+// constants of this package. Not to be confused with ErrorCode, which comes with a status of 400 or more;
+// a reason code comes with a 200.
 type DecisionReasonCode = string
 
-// DecisionRequest defines model for DecisionRequest.
+// DecisionRequest asks whether an action would be allowed, without holding budget for it.
 type DecisionRequest struct {
-	Action         Action                 `json:"action"`
-	Estimate       Amount                 `json:"estimate"`
-	IdempotencyKey IdempotencyKey         `json:"idempotency_key"`
-	Metadata       map[string]interface{} `json:"metadata,omitempty"`
-	Subject        Subject                `json:"subject"`
+	// Action says what would be done.
+	Action Action `json:"action"`
+
+	// Estimate is what the action is expected to cost.
+	Estimate Amount `json:"estimate"`
+
+	// IdempotencyKey makes a request safe to repeat: 1 to 256 characters chosen by the caller, new for each logical call and
+	// the same for each retry of it. The server scopes it to the tenant and the operation.
+	IdempotencyKey IdempotencyKey `json:"idempotency_key"`
+
+	// Metadata carries anything else along. It is part of the payload that the idempotency key fixes.
+	Metadata map[string]interface{} `json:"metadata,omitempty"`
+
+	// Subject says on whose behalf the action would be taken.
+	Subject Subject `json:"subject"`
 }
 
-// DecisionResponse defines model for DecisionResponse.
+// DecisionResponse says whether an action would be allowed. It is a forecast: nothing is held, and a reservation made
+// afterwards may still be refused. A replayed answer speaks of the time of the first call.
 type DecisionResponse struct {
-	AffectedScopes []string            `json:"affected_scopes,omitempty"`
-	Caps           *Caps               `json:"caps,omitempty"`
-	CyclesEvidence *CyclesEvidenceRef  `json:"cycles_evidence,omitempty"`
-	Decision       DecisionEnum        `json:"decision"`
-	ReasonCode     *DecisionReasonCode `json:"reason_code,omitempty"`
-	RetryAfterMs   *int64              `json:"retry_after_ms,omitempty"`
+	// AffectedScopes names the scopes the decision looked at, outermost first.
+	AffectedScopes []string `json:"affected_scopes,omitempty"`
+
+	// Caps narrows the permission. Present exactly when the decision is ALLOW_WITH_CAPS.
+	Caps *Caps `json:"caps,omitempty"`
+
+	// CyclesEvidence points at the signed record of the decision. Absent when the server signs nothing.
+	CyclesEvidence *CyclesEvidenceRef `json:"cycles_evidence,omitempty"`
+
+	// Decision is the forecast. A DENY comes with status 200.
+	Decision DecisionEnum `json:"decision"`
+
+	// ReasonCode says why the decision is DENY. Look at the ReasonCode constants; unknown values are legal.
+	ReasonCode *DecisionReasonCode `json:"reason_code,omitempty"`
+
+	// RetryAfterMs is how long to wait before asking again, in ms. Absent when the server cannot tell.
+	RetryAfterMs *int64 `json:"retry_after_ms,omitempty"`
 }
 
-// ErrorCode defines model for ErrorCode.
+// ErrorCode says why a request was refused. The set grows: treat a code you do not know by its HTTP status.
+//
+//   - INVALID_REQUEST (400): the request is malformed or breaks the schema
+//   - UNIT_MISMATCH (400): the scope has a budget, but in another unit; details may name the right ones
+//   - UNAUTHORIZED (401): the key is missing, wrong or no longer valid
+//   - FORBIDDEN (403): the subject, filter or reservation belongs to another tenant
+//   - NOT_FOUND (404): no such reservation, evidence or budget
+//   - BUDGET_EXCEEDED (409): too little is left in some scope
+//   - BUDGET_FROZEN (409): an operator has frozen a budget for now
+//   - BUDGET_CLOSED (409): a budget is closed for good
+//   - OVERDRAFT_LIMIT_EXCEEDED (409): the charge would pass the overdraft limit, or a scope is over it already
+//   - DEBT_OUTSTANDING (409): a scope has debt to repay before it can hold new work
+//   - RESERVATION_FINALIZED (409): the reservation is committed or released already
+//   - IDEMPOTENCY_MISMATCH (409): the key was used before with another payload
+//   - MAX_EXTENSIONS_EXCEEDED (409): the reservation cannot be extended any more
+//   - TENANT_CLOSED (409): the tenant that owns the budget is closed, which is final
+//   - RESERVATION_EXPIRED (410): the reservation ran out before it was settled
+//   - LIMIT_EXCEEDED (429): too many requests; wait as Retry-After says
+//   - INTERNAL_ERROR (500): the server failed
 type ErrorCode string
 
-// ErrorResponse defines model for ErrorResponse.
+// ErrorResponse is the body of every refusal and failure.
 type ErrorResponse struct {
-	CyclesEvidence *CyclesEvidenceRef     `json:"cycles_evidence,omitempty"`
-	Details        map[string]interface{} `json:"details,omitempty"`
-	Error          ErrorCode              `json:"error"`
-	Message        string                 `json:"message"`
-	RequestID      string                 `json:"request_id"`
-	TraceID        *string                `json:"trace_id,omitempty"`
+	// CyclesEvidence points at the signed record of this refusal. Absent when the server signs nothing, or failed the
+	// request before there was anything to sign.
+	CyclesEvidence *CyclesEvidenceRef `json:"cycles_evidence,omitempty"`
+
+	// Details adds what depends on the error. For UNIT_MISMATCH: scope, requested_unit and expected_units. Optional.
+	Details map[string]interface{} `json:"details,omitempty"`
+
+	// Error says why, for programs. A code unknown to this module decodes as itself.
+	Error ErrorCode `json:"error"`
+
+	// Message says why, for people. Do not match on it.
+	Message string `json:"message"`
+
+	// RequestID names the HTTP exchange, as the X-Request-Id header does.
+	RequestID string `json:"request_id"`
+
+	// TraceID names the logical operation, as the X-Cycles-Trace-Id header does. Absent on the answers of old servers.
+	TraceID *string `json:"trace_id,omitempty"`
 }
 
-// EventCreateRequest defines model for EventCreateRequest.
+// EventCreateRequest charges work that was never reserved. It applies to all derived scopes at once or to none.
 type EventCreateRequest struct {
-	Action         Action                 `json:"action"`
-	Actual         Amount                 `json:"actual"`
-	ClientTimeMs   *int64                 `json:"client_time_ms,omitempty"`
-	IdempotencyKey IdempotencyKey         `json:"idempotency_key"`
-	Metadata       map[string]interface{} `json:"metadata,omitempty"`
-	Metrics        *StandardMetrics       `json:"metrics,omitempty"`
-	OveragePolicy  *CommitOveragePolicy   `json:"overage_policy,omitempty"`
-	Subject        Subject                `json:"subject"`
+	// Action says what was done.
+	Action Action `json:"action"`
+
+	// Actual is what it cost.
+	Actual Amount `json:"actual"`
+
+	// ClientTimeMs is when the caller saw it happen, in ms since the Unix epoch. For the record only: no decision rests on it.
+	ClientTimeMs *int64 `json:"client_time_ms,omitempty"`
+
+	// IdempotencyKey makes a request safe to repeat: 1 to 256 characters chosen by the caller, new for each logical call and
+	// the same for each retry of it. The server scopes it to the tenant and the operation.
+	IdempotencyKey IdempotencyKey `json:"idempotency_key"`
+
+	// Metadata carries anything else along. It is part of the payload that the idempotency key fixes.
+	Metadata map[string]interface{} `json:"metadata,omitempty"`
+
+	// Metrics reports how the work went. Optional.
+	Metrics *StandardMetrics `json:"metrics,omitempty"`
+
+	// OveragePolicy says what happens when the cost is more than what is left. Here the whole cost counts as the excess,
+	// as nothing was reserved. Absent means ALLOW_IF_AVAILABLE.
+	OveragePolicy *CommitOveragePolicy `json:"overage_policy,omitempty"`
+
+	// Subject says on whose behalf the work was done, and so which budgets pay.
+	Subject Subject `json:"subject"`
 }
 
-// EventCreateResponse defines model for EventCreateResponse.
+// EventCreateResponse says what an event charged.
 type EventCreateResponse struct {
-	Balances []Balance                 `json:"balances,omitempty"`
-	Charged  *Amount                   `json:"charged,omitempty"`
-	EventID  string                    `json:"event_id"`
-	Status   EventCreateResponseStatus `json:"status"`
+	// Balances shows the touched budgets after the event. Optional.
+	Balances []Balance `json:"balances,omitempty"`
+
+	// Charged is what was charged, when ALLOW_IF_AVAILABLE had to cut the cost to what was left; it may be zero. Absent
+	// means that the whole cost was charged.
+	Charged *Amount `json:"charged,omitempty"`
+
+	// EventID names the event. Made by the server.
+	EventID string `json:"event_id"`
+
+	// Status is always APPLIED.
+	Status EventCreateResponseStatus `json:"status"`
 }
 
-// EventCreateResponseStatus defines model for EventCreateResponse.Status.
+// EventCreateResponseStatus is always APPLIED.
 type EventCreateResponseStatus string
 
-// IdempotencyKey defines model for IdempotencyKey.
+// IdempotencyKey makes a request safe to repeat: 1 to 256 characters chosen by the caller, new for each logical call and
+// the same for each retry of it. The server scopes it to the tenant and the operation.
 type IdempotencyKey = string
 
-// ReleaseRequest defines model for ReleaseRequest.
+// ReleaseRequest gives a reservation back uncharged.
 type ReleaseRequest struct {
+	// IdempotencyKey makes a request safe to repeat: 1 to 256 characters chosen by the caller, new for each logical call and
+	// the same for each retry of it. The server scopes it to the tenant and the operation.
 	IdempotencyKey IdempotencyKey `json:"idempotency_key"`
-	Reason         *string        `json:"reason,omitempty"`
+
+	// Reason says why, for the audit log, in at most 256 characters. Optional.
+	Reason *string `json:"reason,omitempty"`
 }
 
-// ReleaseResponse defines model for ReleaseResponse.
+// ReleaseResponse says what a release gave back.
 type ReleaseResponse struct {
-	Balances       []Balance             `json:"balances,omitempty"`
-	CyclesEvidence *CyclesEvidenceRef    `json:"cycles_evidence,omitempty"`
-	Released       Amount                `json:"released"`
-	Status         ReleaseResponseStatus `json:"status"`
+	// Balances shows the touched budgets after the release. Optional.
+	Balances []Balance `json:"balances,omitempty"`
+
+	// CyclesEvidence points at the signed record of the release. Absent when the server signs nothing.
+	CyclesEvidence *CyclesEvidenceRef `json:"cycles_evidence,omitempty"`
+
+	// Released is what went back, which is all that was held.
+	Released Amount `json:"released"`
+
+	// Status is always RELEASED.
+	Status ReleaseResponseStatus `json:"status"`
 }
 
-// ReleaseResponseStatus defines model for ReleaseResponse.Status.
+// ReleaseResponseStatus is always RELEASED.
 type ReleaseResponseStatus string
 
-// ReservationCreateRequest defines model for ReservationCreateRequest.
+// ReservationCreateRequest asks to hold budget for an action.
 type ReservationCreateRequest struct {
-	Action         Action                 `json:"action"`
-	DryRun         *bool                  `json:"dry_run,omitempty"`
-	Estimate       Amount                 `json:"estimate"`
-	GracePeriodMs  *int64                 `json:"grace_period_ms,omitempty"`
-	IdempotencyKey IdempotencyKey         `json:"idempotency_key"`
-	Metadata       map[string]interface{} `json:"metadata,omitempty"`
-	OveragePolicy  *CommitOveragePolicy   `json:"overage_policy,omitempty"`
-	Subject        Subject                `json:"subject"`
-	TTLMs          *int64                 `json:"ttl_ms,omitempty"`
+	// Action says what will be done.
+	Action Action `json:"action"`
+
+	// DryRun asks for the decision only: nothing is held and there is nothing to settle. Absent means false.
+	DryRun *bool `json:"dry_run,omitempty"`
+
+	// Estimate is what to hold. Its unit is the unit of the whole reservation.
+	Estimate Amount `json:"estimate"`
+
+	// GracePeriodMs is how long after expiry a commit or release is still taken, 0 to 60,000 ms. Absent means 5,000, zero
+	// means none. An extend gets no grace. For long work extend the reservation instead of raising this: a
+	// crashed client holds its budget for the grace as well.
+	GracePeriodMs *int64 `json:"grace_period_ms,omitempty"`
+
+	// IdempotencyKey makes a request safe to repeat: 1 to 256 characters chosen by the caller, new for each logical call and
+	// the same for each retry of it. The server scopes it to the tenant and the operation.
+	IdempotencyKey IdempotencyKey `json:"idempotency_key"`
+
+	// Metadata is kept with the reservation and returned by get. It is part of the payload the key fixes.
+	Metadata map[string]interface{} `json:"metadata,omitempty"`
+
+	// OveragePolicy says what a commit of more than the estimate does. Absent means ALLOW_IF_AVAILABLE.
+	OveragePolicy *CommitOveragePolicy `json:"overage_policy,omitempty"`
+
+	// Subject says on whose behalf the action is taken, and so which budgets are asked.
+	Subject Subject `json:"subject"`
+
+	// TTLMs is the lifetime asked for, 1,000 to 86,400,000 ms (a day). Absent means 60,000. A server may grant less
+	// without saying so; what counts is the expiry and the remaining time in the response.
+	TTLMs *int64 `json:"ttl_ms,omitempty"`
 }
 
-// ReservationCreateResponse defines model for ReservationCreateResponse.
+// ReservationCreateResponse is the answer to a reserve. A live request that cannot be met is not answered with this but with an
+// error, so a live decision is ALLOW or ALLOW_WITH_CAPS and names a reservation. A dry run may be DENY and
+// never names one.
 type ReservationCreateResponse struct {
-	AffectedScopes []string            `json:"affected_scopes"`
-	Balances       []Balance           `json:"balances,omitempty"`
-	Caps           *Caps               `json:"caps,omitempty"`
-	CyclesEvidence *CyclesEvidenceRef  `json:"cycles_evidence,omitempty"`
-	Decision       DecisionEnum        `json:"decision"`
-	ExpiresAtMs    *int64              `json:"expires_at_ms,omitempty"`
-	ReasonCode     *DecisionReasonCode `json:"reason_code,omitempty"`
-	RemainingTTLMs *int64              `json:"remaining_ttl_ms,omitempty"`
-	ReservationID  *string             `json:"reservation_id,omitempty"`
-	Reserved       *Amount             `json:"reserved,omitempty"`
-	RetryAfterMs   *int64              `json:"retry_after_ms,omitempty"`
-	ScopePath      *string             `json:"scope_path,omitempty"`
+	// AffectedScopes names the scopes the reservation touches, outermost first.
+	AffectedScopes []string `json:"affected_scopes"`
+
+	// Balances shows the touched budgets after the reserve, or unchanged on a dry run. Optional.
+	Balances []Balance `json:"balances,omitempty"`
+
+	// Caps narrows the permission. Present exactly when the decision is ALLOW_WITH_CAPS.
+	Caps *Caps `json:"caps,omitempty"`
+
+	// CyclesEvidence points at the signed record of the reserve. Absent when the server signs nothing.
+	CyclesEvidence *CyclesEvidenceRef `json:"cycles_evidence,omitempty"`
+
+	// Decision is the outcome. DENY only on a dry run.
+	Decision DecisionEnum `json:"decision"`
+
+	// ExpiresAtMs is when the reservation runs out, in ms since the Unix epoch by the server's clock. Do not subtract the
+	// local time from it; use remaining_ttl_ms. Absent on a dry run.
+	ExpiresAtMs *int64 `json:"expires_at_ms,omitempty"`
+
+	// ReasonCode says why a dry run is DENY. Look at the ReasonCode constants; unknown values are legal.
+	ReasonCode *DecisionReasonCode `json:"reason_code,omitempty"`
+
+	// RemainingTTLMs is how much life was left while the server wrote the response, in ms, never negative. It is the one
+	// safe input for scheduling the first extend. A replay computes it anew, as 0 once the reservation is
+	// no longer ACTIVE. Absent on a dry run and from servers older than this edition; absent is not zero.
+	RemainingTTLMs *int64 `json:"remaining_ttl_ms,omitempty"`
+
+	// ReservationID names the reservation made. Absent on a dry run.
+	ReservationID *string `json:"reservation_id,omitempty"`
+
+	// Reserved is what is held now; on a dry run, what would be.
+	Reserved *Amount `json:"reserved,omitempty"`
+
+	// RetryAfterMs is how long to wait before asking again after a DENY, in ms. Absent when the server cannot tell.
+	RetryAfterMs *int64 `json:"retry_after_ms,omitempty"`
+
+	// ScopePath is the path of the innermost scope. Made by the server.
+	ScopePath *string `json:"scope_path,omitempty"`
 }
 
-// ReservationDetail defines model for ReservationDetail.
+// ReservationDetail is everything the server tells about one reservation.
 type ReservationDetail struct {
-	Action            Action                 `json:"action"`
-	AffectedScopes    []string               `json:"affected_scopes"`
-	Committed         *Amount                `json:"committed,omitempty"`
+	// Action is the action it was created with.
+	Action Action `json:"action"`
+
+	// AffectedScopes names the scopes it touches, outermost first.
+	AffectedScopes []string `json:"affected_scopes"`
+
+	// Committed is what was charged. Only on a COMMITTED reservation.
+	Committed *Amount `json:"committed,omitempty"`
+
+	// CommittedMetadata is what the commit carried. Absent when it carried none, or there was no commit.
 	CommittedMetadata map[string]interface{} `json:"committed_metadata,omitempty"`
-	CreatedAtMs       int64                  `json:"created_at_ms"`
-	Evidence          *ReservationEvidence   `json:"evidence,omitempty"`
-	ExpiresAtMs       int64                  `json:"expires_at_ms"`
-	FinalizedAtMs     *int64                 `json:"finalized_at_ms,omitempty"`
-	IdempotencyKey    *IdempotencyKey        `json:"idempotency_key,omitempty"`
-	Metadata          map[string]interface{} `json:"metadata,omitempty"`
-	ReservationID     string                 `json:"reservation_id"`
-	Reserved          Amount                 `json:"reserved"`
-	ScopePath         string                 `json:"scope_path"`
-	Status            ReservationStatus      `json:"status"`
-	Subject           Subject                `json:"subject"`
+
+	// CreatedAtMs is when it was made, in ms since the Unix epoch by the server's clock.
+	CreatedAtMs int64 `json:"created_at_ms"`
+
+	// Evidence points at the signed records of its operations. Absent when there are none.
+	Evidence *ReservationEvidence `json:"evidence,omitempty"`
+
+	// ExpiresAtMs is when it runs out, grace period not included, in ms since the Unix epoch by the server's clock.
+	ExpiresAtMs int64 `json:"expires_at_ms"`
+
+	// FinalizedAtMs is when it was committed or released, in ms since the Unix epoch by the server's clock. Absent on an
+	// ACTIVE and on an EXPIRED reservation.
+	FinalizedAtMs *int64 `json:"finalized_at_ms,omitempty"`
+
+	// IdempotencyKey is the key it was created with. Absent when the server does not keep it.
+	IdempotencyKey *IdempotencyKey `json:"idempotency_key,omitempty"`
+
+	// Metadata is what the reserve carried. Absent when it carried none.
+	Metadata map[string]interface{} `json:"metadata,omitempty"`
+
+	// ReservationID names the reservation.
+	ReservationID string `json:"reservation_id"`
+
+	// Reserved is what it holds, or held.
+	Reserved Amount `json:"reserved"`
+
+	// ScopePath is the path of the innermost scope. Made by the server.
+	ScopePath string `json:"scope_path"`
+
+	// Status is where it is in its life. Never EXPIRED here, since that is answered with a 410; and a reservation
+	// that is overdue may be shown as ACTIVE until the server has swept it.
+	Status ReservationStatus `json:"status"`
+
+	// Subject is the subject it was created with.
+	Subject Subject `json:"subject"`
 }
 
-// ReservationEvidence defines model for ReservationEvidence.
+// ReservationEvidence points at the evidence envelopes of a reservation: one for the reserve and, once it has ended, one for
+// either the commit or the release.
 type ReservationEvidence struct {
-	Commit  *CyclesEvidenceRef `json:"commit,omitempty"`
+	// Commit points at the evidence of the commit. Only on a COMMITTED reservation.
+	Commit *CyclesEvidenceRef `json:"commit,omitempty"`
+
+	// Release points at the evidence of the release. Only on a RELEASED reservation.
 	Release *CyclesEvidenceRef `json:"release,omitempty"`
+
+	// Reserve points at the evidence of the reserve. Absent if none was made.
 	Reserve *CyclesEvidenceRef `json:"reserve,omitempty"`
 }
 
-// ReservationExtendRequest defines model for ReservationExtendRequest.
+// ReservationExtendRequest asks for more life for an ACTIVE reservation.
 type ReservationExtendRequest struct {
-	ExtendByMs     int64                  `json:"extend_by_ms"`
-	IdempotencyKey IdempotencyKey         `json:"idempotency_key"`
-	Metadata       map[string]interface{} `json:"metadata,omitempty"`
+	// ExtendByMs is how far to move the expiry, 1 to 86,400,000 ms, counted from the present expiry and not from now. A
+	// server may move it less; the response says where it is.
+	ExtendByMs int64 `json:"extend_by_ms"`
+
+	// IdempotencyKey makes a request safe to repeat: 1 to 256 characters chosen by the caller, new for each logical call and
+	// the same for each retry of it. The server scopes it to the tenant and the operation.
+	IdempotencyKey IdempotencyKey `json:"idempotency_key"`
+
+	// Metadata carries anything else along, for audit. It is part of the payload the key fixes.
+	Metadata map[string]interface{} `json:"metadata,omitempty"`
 }
 
-// ReservationExtendResponse defines model for ReservationExtendResponse.
+// ReservationExtendResponse says until when an extended reservation lives.
 type ReservationExtendResponse struct {
-	Balances       []Balance                       `json:"balances,omitempty"`
-	ExpiresAtMs    int64                           `json:"expires_at_ms"`
-	RemainingTTLMs *int64                          `json:"remaining_ttl_ms,omitempty"`
-	Status         ReservationExtendResponseStatus `json:"status"`
+	// Balances shows the touched budgets, which an extend leaves alone. Optional.
+	Balances []Balance `json:"balances,omitempty"`
+
+	// ExpiresAtMs is the new expiry, in ms since the Unix epoch by the server's clock.
+	ExpiresAtMs int64 `json:"expires_at_ms"`
+
+	// RemainingTTLMs is how much life was left while the server wrote the response, in ms, never negative. The next extend
+	// is scheduled from it. A replay computes it anew from the expiry of that extend: it is 0 once the
+	// reservation is no longer ACTIVE, and may be too small, never too large, if another extend went further.
+	// Absent from servers older than this edition; absent is not zero.
+	RemainingTTLMs *int64 `json:"remaining_ttl_ms,omitempty"`
+
+	// Status is always ACTIVE.
+	Status ReservationExtendResponseStatus `json:"status"`
 }
 
-// ReservationExtendResponseStatus defines model for ReservationExtendResponse.Status.
+// ReservationExtendResponseStatus is always ACTIVE.
 type ReservationExtendResponseStatus string
 
-// ReservationListResponse defines model for ReservationListResponse.
+// ReservationListResponse is one page of reservations.
 type ReservationListResponse struct {
-	HasMore      *bool                `json:"has_more,omitempty"`
-	NextCursor   *string              `json:"next_cursor,omitempty"`
+	// HasMore is true when next_cursor is present and there may be more. When it is absent, go by next_cursor.
+	HasMore *bool `json:"has_more,omitempty"`
+
+	// NextCursor is the cursor of the next page. Absent on the last one.
+	NextCursor *string `json:"next_cursor,omitempty"`
+
+	// Reservations holds the rows of this page, in the order asked for. It may be empty on any page.
 	Reservations []ReservationSummary `json:"reservations"`
 }
 
-// ReservationStatus defines model for ReservationStatus.
+// ReservationStatus is where a reservation is in its life. It starts ACTIVE; the other three are final.
+//
+//   - ACTIVE: it holds budget
+//   - COMMITTED: it was charged
+//   - RELEASED: it was given back
+//   - EXPIRED: it ran out, grace period included, and its budget went back
 type ReservationStatus string
 
-// ReservationSummary defines model for ReservationSummary.
+// ReservationSummary is one row of a listing. Heavy members come only when the request asks for them with include.
 type ReservationSummary struct {
-	Action            Action                 `json:"action"`
-	AffectedScopes    []string               `json:"affected_scopes"`
-	Committed         *Amount                `json:"committed,omitempty"`
+	// Action is the action it was created with.
+	Action Action `json:"action"`
+
+	// AffectedScopes names the scopes it touches, outermost first.
+	AffectedScopes []string `json:"affected_scopes"`
+
+	// Committed is what was charged. Only on a COMMITTED reservation; needs no include.
+	Committed *Amount `json:"committed,omitempty"`
+
+	// CommittedMetadata is what the commit carried. Only with include=committed_metadata.
 	CommittedMetadata map[string]interface{} `json:"committed_metadata,omitempty"`
-	CreatedAtMs       int64                  `json:"created_at_ms"`
-	Evidence          *ReservationEvidence   `json:"evidence,omitempty"`
-	ExpiresAtMs       int64                  `json:"expires_at_ms"`
-	FinalizedAtMs     *int64                 `json:"finalized_at_ms,omitempty"`
-	IdempotencyKey    *IdempotencyKey        `json:"idempotency_key,omitempty"`
-	Metadata          map[string]interface{} `json:"metadata,omitempty"`
-	ReservationID     string                 `json:"reservation_id"`
-	Reserved          Amount                 `json:"reserved"`
-	ScopePath         string                 `json:"scope_path"`
-	Status            ReservationStatus      `json:"status"`
-	Subject           Subject                `json:"subject"`
+
+	// CreatedAtMs is when it was made, in ms since the Unix epoch by the server's clock.
+	CreatedAtMs int64 `json:"created_at_ms"`
+
+	// Evidence points at the signed records of its operations. Only with include=evidence.
+	Evidence *ReservationEvidence `json:"evidence,omitempty"`
+
+	// ExpiresAtMs is when it runs out, grace period not included, in ms since the Unix epoch by the server's clock.
+	ExpiresAtMs int64 `json:"expires_at_ms"`
+
+	// FinalizedAtMs is when it was committed or released, in ms since the Unix epoch by the server's clock. Absent on an
+	// ACTIVE and on an EXPIRED reservation.
+	FinalizedAtMs *int64 `json:"finalized_at_ms,omitempty"`
+
+	// IdempotencyKey is the key it was created with. Absent when the server does not keep it.
+	IdempotencyKey *IdempotencyKey `json:"idempotency_key,omitempty"`
+
+	// Metadata is what the reserve carried. Only with include=metadata.
+	Metadata map[string]interface{} `json:"metadata,omitempty"`
+
+	// ReservationID names the reservation.
+	ReservationID string `json:"reservation_id"`
+
+	// Reserved is what it holds, or held.
+	Reserved Amount `json:"reserved"`
+
+	// ScopePath is the path of the innermost scope. Made by the server.
+	ScopePath string `json:"scope_path"`
+
+	// Status is where it is in its life. Unlike get, a listing also shows EXPIRED ones.
+	Status ReservationStatus `json:"status"`
+
+	// Subject is the subject it was created with.
+	Subject Subject `json:"subject"`
 }
 
-// SignedAmount defines model for SignedAmount.
+// SignedAmount is a quantity of one unit that may be negative. Only what remains of a budget is.
 type SignedAmount struct {
-	Amount int64    `json:"amount"`
-	Unit   UnitEnum `json:"unit"`
+	// Amount is how many whole units, as an int64. Negative when debt exceeds what is left.
+	Amount int64 `json:"amount"`
+
+	// Unit is what the amount counts.
+	Unit UnitEnum `json:"unit"`
 }
 
-// SortDirection defines model for SortDirection.
+// SortDirection is the order of a sorted listing. Descending unless asked otherwise.
 type SortDirection string
 
-// StandardMetrics defines model for StandardMetrics.
+// StandardMetrics reports how the work went, next to what it cost. Every member is optional.
 type StandardMetrics struct {
-	Custom       map[string]interface{} `json:"custom,omitempty"`
-	LatencyMs    *int64                 `json:"latency_ms,omitempty"`
-	ModelVersion *string                `json:"model_version,omitempty"`
-	TokensInput  *int64                 `json:"tokens_input,omitempty"`
-	TokensOutput *int64                 `json:"tokens_output,omitempty"`
+	// Custom adds measures of your own.
+	Custom map[string]interface{} `json:"custom,omitempty"`
+
+	// LatencyMs is how long the whole operation took, in ms.
+	LatencyMs *int64 `json:"latency_ms,omitempty"`
+
+	// ModelVersion names the version that did the work, in at most 128 characters.
+	ModelVersion *string `json:"model_version,omitempty"`
+
+	// TokensInput is how many tokens went in.
+	TokensInput *int64 `json:"tokens_input,omitempty"`
+
+	// TokensOutput is how many tokens came out.
+	TokensOutput *int64 `json:"tokens_output,omitempty"`
 }
 
-// Subject defines model for Subject.
+// Subject says on whose behalf the work is done, from the tenant down. Give at least one of tenant, workspace, app,
+// workflow, agent and toolset; dimensions alone are refused with a 400. Scopes come from the levels that
+// are given, and a gap is skipped, not filled.
+//
+// Keep to letters, digits, "_", "." and "-" in the levels: ":" and "/" separate scopes, and a server may
+// refuse anything else.
 type Subject struct {
-	Agent      *string           `json:"agent,omitempty"`
-	App        *string           `json:"app,omitempty"`
+	// Agent is the level below the workflow, at most 128 characters.
+	Agent *string `json:"agent,omitempty"`
+
+	// App is the level below the workspace, at most 128 characters.
+	App *string `json:"app,omitempty"`
+
+	// Dimensions adds up to 16 labels of your own, each value at most 256 characters. Servers keep and return them, and
+	// may ignore them when they look for budgets. Prefer lower-case keys of letters, digits, "_", "." and "-".
 	Dimensions map[string]string `json:"dimensions,omitempty"`
-	Tenant     *string           `json:"tenant,omitempty"`
-	Toolset    *string           `json:"toolset,omitempty"`
-	Workflow   *string           `json:"workflow,omitempty"`
-	Workspace  *string           `json:"workspace,omitempty"`
+
+	// Tenant must be the effective tenant of the API key when it is given, else the answer is 403.
+	Tenant *string `json:"tenant,omitempty"`
+
+	// Toolset is the lowest level, at most 128 characters.
+	Toolset *string `json:"toolset,omitempty"`
+
+	// Workflow is the level below the app, at most 128 characters.
+	Workflow *string `json:"workflow,omitempty"`
+
+	// Workspace is the level below the tenant, at most 128 characters.
+	Workspace *string `json:"workspace,omitempty"`
 }
 
-// UnitEnum defines model for UnitEnum.
+// UnitEnum is what an amount counts. Budgets of different units are different budgets; nothing converts between them.
+//
+//   - USD_MICROCENTS: millionths of a US cent, 100,000,000 to the dollar; int64 ends at about 92 billion dollars
+//   - TOKENS: model tokens
+//   - CREDITS: whole credits, as the deployment defines them; a server need not offer it
+//   - RISK_POINTS: whole points of risk, likewise
 type UnitEnum string
 
-// Cursor defines model for Cursor.
+// Cursor marks a place in a listing. It is opaque and belongs to the filters it was made under.
 type Cursor = string
 
-// EvidenceID defines model for EvidenceId.
+// EvidenceID is the SHA-256 of an evidence envelope, as 64 lower-case hex digits.
 type EvidenceID = string
 
-// IdempotencyKeyHeader defines model for IdempotencyKeyHeader.
+// IdempotencyKeyHeader is an idempotency key sent as a header, beside the one in the body.
 type IdempotencyKeyHeader = IdempotencyKey
 
-// Limit defines model for Limit.
+// Limit is a page size, 1 to 200.
 type Limit = int64
 
-// ReservationID defines model for ReservationId.
+// ReservationID names a reservation, in 1 to 128 characters chosen by the server.
 type ReservationID = string
 
 // GetBalancesParams defines parameters for GetBalances.
 type GetBalancesParams struct {
-	Tenant          *string `form:"tenant,omitempty" json:"tenant,omitempty"`
-	Workspace       *string `form:"workspace,omitempty" json:"workspace,omitempty"`
-	App             *string `form:"app,omitempty" json:"app,omitempty"`
-	Workflow        *string `form:"workflow,omitempty" json:"workflow,omitempty"`
-	Agent           *string `form:"agent,omitempty" json:"agent,omitempty"`
-	Toolset         *string `form:"toolset,omitempty" json:"toolset,omitempty"`
-	IncludeChildren *bool   `form:"include_children,omitempty" json:"include_children,omitempty"`
-	Limit           *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
-	Cursor          *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+	// Tenant must be the effective tenant, which is also what absence means.
+	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
+
+	// Workspace selects by this level of the scope.
+	Workspace *string `form:"workspace,omitempty" json:"workspace,omitempty"`
+
+	// App selects by this level of the scope.
+	App *string `form:"app,omitempty" json:"app,omitempty"`
+
+	// Workflow selects by this level of the scope.
+	Workflow *string `form:"workflow,omitempty" json:"workflow,omitempty"`
+
+	// Agent selects by this level of the scope.
+	Agent *string `form:"agent,omitempty" json:"agent,omitempty"`
+
+	// Toolset selects by this level of the scope.
+	Toolset *string `form:"toolset,omitempty" json:"toolset,omitempty"`
+
+	// IncludeChildren asks for the scopes below as well. Absent means false; a server may ignore it either way.
+	IncludeChildren *bool `form:"include_children,omitempty" json:"include_children,omitempty"`
+
+	// Limit bounds the number of items of this page, 1 to 200. Absent means 50.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor continues a listing where the page that returned it as next_cursor ended. Absent means the first page.
+	// Keep the filters and the order as they were.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // DecideParams defines parameters for Decide.
 type DecideParams struct {
+	// XIdempotencyKey repeats the idempotency key of the body. Optional; when sent it must equal the body's, else the answer
+	// is 400. Beware that net/http silently sends a request again if it carries this header.
 	XIdempotencyKey *IdempotencyKeyHeader `json:"X-Idempotency-Key,omitempty"`
 }
 
 // CreateEventParams defines parameters for CreateEvent.
 type CreateEventParams struct {
+	// XIdempotencyKey repeats the idempotency key of the body. Optional; when sent it must equal the body's, else the answer
+	// is 400. Beware that net/http silently sends a request again if it carries this header.
 	XIdempotencyKey *IdempotencyKeyHeader `json:"X-Idempotency-Key,omitempty"`
 }
 
 // ListReservationsParams defines parameters for ListReservations.
 type ListReservationsParams struct {
-	IdempotencyKey *IdempotencyKey               `form:"idempotency_key,omitempty" json:"idempotency_key,omitempty"`
-	Status         *ReservationStatus            `form:"status,omitempty" json:"status,omitempty"`
-	Tenant         *string                       `form:"tenant,omitempty" json:"tenant,omitempty"`
-	Workspace      *string                       `form:"workspace,omitempty" json:"workspace,omitempty"`
-	App            *string                       `form:"app,omitempty" json:"app,omitempty"`
-	Workflow       *string                       `form:"workflow,omitempty" json:"workflow,omitempty"`
-	Agent          *string                       `form:"agent,omitempty" json:"agent,omitempty"`
-	Toolset        *string                       `form:"toolset,omitempty" json:"toolset,omitempty"`
-	From           *time.Time                    `form:"from,omitempty" json:"from,omitempty"`
-	To             *time.Time                    `form:"to,omitempty" json:"to,omitempty"`
-	ExpiresFrom    *time.Time                    `form:"expires_from,omitempty" json:"expires_from,omitempty"`
-	ExpiresTo      *time.Time                    `form:"expires_to,omitempty" json:"expires_to,omitempty"`
-	FinalizedFrom  *time.Time                    `form:"finalized_from,omitempty" json:"finalized_from,omitempty"`
-	FinalizedTo    *time.Time                    `form:"finalized_to,omitempty" json:"finalized_to,omitempty"`
-	SortBy         *ListReservationsParamsSortBy `form:"sort_by,omitempty" json:"sort_by,omitempty"`
-	SortDir        *SortDirection                `form:"sort_dir,omitempty" json:"sort_dir,omitempty"`
-	Include        []string                      `form:"include,omitempty" json:"include,omitempty"`
-	Limit          *Limit                        `form:"limit,omitempty" json:"limit,omitempty"`
-	Cursor         *Cursor                       `form:"cursor,omitempty" json:"cursor,omitempty"`
+	// IdempotencyKey selects the reservation created with this key. At most one is expected.
+	IdempotencyKey *IdempotencyKey `form:"idempotency_key,omitempty" json:"idempotency_key,omitempty"`
+
+	// Status selects by status.
+	Status *ReservationStatus `form:"status,omitempty" json:"status,omitempty"`
+
+	// Tenant names the tenant. Required with an admin key; else it must be the effective tenant, which is also what
+	// absence means.
+	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
+
+	// Workspace selects by this level of the subject.
+	Workspace *string `form:"workspace,omitempty" json:"workspace,omitempty"`
+
+	// App selects by this level of the subject.
+	App *string `form:"app,omitempty" json:"app,omitempty"`
+
+	// Workflow selects by this level of the subject.
+	Workflow *string `form:"workflow,omitempty" json:"workflow,omitempty"`
+
+	// Agent selects by this level of the subject.
+	Agent *string `form:"agent,omitempty" json:"agent,omitempty"`
+
+	// Toolset selects by this level of the subject.
+	Toolset *string `form:"toolset,omitempty" json:"toolset,omitempty"`
+
+	// From selects what was created at this time or later, whatever the sort key.
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To selects what was created at this time or earlier, whatever the sort key.
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
+
+	// ExpiresFrom selects what expires, or expired, at this time or later. Every row has an expiry.
+	ExpiresFrom *time.Time `form:"expires_from,omitempty" json:"expires_from,omitempty"`
+
+	// ExpiresTo selects what expires, or expired, at this time or earlier. Every row has an expiry.
+	ExpiresTo *time.Time `form:"expires_to,omitempty" json:"expires_to,omitempty"`
+
+	// FinalizedFrom selects what was committed or released at this time or later. ACTIVE and EXPIRED rows never match.
+	FinalizedFrom *time.Time `form:"finalized_from,omitempty" json:"finalized_from,omitempty"`
+
+	// FinalizedTo selects what was committed or released at this time or earlier. ACTIVE and EXPIRED rows never match.
+	FinalizedTo *time.Time `form:"finalized_to,omitempty" json:"finalized_to,omitempty"`
+
+	// SortBy is the sort key. "reserved" goes by the bare number, "scope_path" and "tenant" by the text. Without
+	// sort_by and sort_dir the order is the server's own.
+	SortBy *ListReservationsParamsSortBy `form:"sort_by,omitempty" json:"sort_by,omitempty"`
+
+	// SortDir is the direction of the sort. Absent means descending.
+	SortDir *SortDirection `form:"sort_dir,omitempty" json:"sort_dir,omitempty"`
+
+	// Include names the heavy members to fill in: metadata, committed_metadata, evidence. Unknown and empty names are
+	// ignored. It changes neither which rows match nor their order.
+	Include []string `form:"include,omitempty" json:"include,omitempty"`
+
+	// Limit bounds the number of items of this page, 1 to 200. Absent means 50.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor continues a listing where the page that returned it as next_cursor ended. Absent means the first page.
+	// Keep the filters and the order as they were.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListReservationsParamsSortBy defines parameters for ListReservations.
@@ -543,21 +1000,29 @@ type ListReservationsParamsSortBy string
 
 // CreateReservationParams defines parameters for CreateReservation.
 type CreateReservationParams struct {
+	// XIdempotencyKey repeats the idempotency key of the body. Optional; when sent it must equal the body's, else the answer
+	// is 400. Beware that net/http silently sends a request again if it carries this header.
 	XIdempotencyKey *IdempotencyKeyHeader `json:"X-Idempotency-Key,omitempty"`
 }
 
 // CommitReservationParams defines parameters for CommitReservation.
 type CommitReservationParams struct {
+	// XIdempotencyKey repeats the idempotency key of the body. Optional; when sent it must equal the body's, else the answer
+	// is 400. Beware that net/http silently sends a request again if it carries this header.
 	XIdempotencyKey *IdempotencyKeyHeader `json:"X-Idempotency-Key,omitempty"`
 }
 
 // ExtendReservationParams defines parameters for ExtendReservation.
 type ExtendReservationParams struct {
+	// XIdempotencyKey repeats the idempotency key of the body. Optional; when sent it must equal the body's, else the answer
+	// is 400. Beware that net/http silently sends a request again if it carries this header.
 	XIdempotencyKey *IdempotencyKeyHeader `json:"X-Idempotency-Key,omitempty"`
 }
 
 // ReleaseReservationParams defines parameters for ReleaseReservation.
 type ReleaseReservationParams struct {
+	// XIdempotencyKey repeats the idempotency key of the body. Optional; when sent it must equal the body's, else the answer
+	// is 400. Beware that net/http silently sends a request again if it carries this header.
 	XIdempotencyKey *IdempotencyKeyHeader `json:"X-Idempotency-Key,omitempty"`
 }
 
@@ -1058,71 +1523,227 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
-	// GetEvidenceJWKS performs a GET /v1/.well-known/cycles-jwks.json (the `GetEvidenceJWKS` operationId) request.
+	// GetEvidenceJWKS fetches the public keys that the server signs evidence with.
+	//
+	// It needs no key. A 404 means that the server publishes none; then only a pinned signer can be trusted.
+	// The set changes when keys are rotated, so do not cache it for long.
+	//
+	// Corresponds with GET /v1/.well-known/cycles-jwks.json (the `GetEvidenceJWKS` operationId).
 	GetEvidenceJWKS(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetBalances performs a GET /v1/balances (the `GetBalances` operationId) request.
+	// GetBalances returns the balances of the scopes that match a subject, one page at a time.
+	//
+	// At least one of tenant, workspace, app, workflow, agent and toolset must be given, else the answer is 400.
+	// Only the effective tenant's balances are shown. A server may ignore include_children.
+	//
+	// Corresponds with GET /v1/balances (the `GetBalances` operationId).
 	GetBalances(ctx context.Context, params *GetBalancesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DecideWithBody performs a POST /v1/decide (the `Decide` operationId) request,
-	// with any type of body and a specified content type.
+	// DecideWithBody asks whether an action would be allowed, without holding budget for it.
+	//
+	// A budget that is short, frozen, closed, indebted or over its limit, and a closed tenant, are all answered
+	// 200 with DENY and a reason code; only a wrong unit is a 400. The answer is a forecast: to be sure of the
+	// budget, reserve it. A replay repeats the first answer and says nothing about the budget of now.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/decide (the `Decide` operationId).
 	DecideWithBody(ctx context.Context, params *DecideParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Decide performs a POST /v1/decide (the `Decide` operationId) request.
+	// Decide asks whether an action would be allowed, without holding budget for it.
+	//
+	// A budget that is short, frozen, closed, indebted or over its limit, and a closed tenant, are all answered
+	// 200 with DENY and a reason code; only a wrong unit is a 400. The answer is a forecast: to be sure of the
+	// budget, reserve it. A replay repeats the first answer and says nothing about the budget of now.
+	//
 	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/decide (the `Decide` operationId).
 	Decide(ctx context.Context, params *DecideParams, body DecideJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateEventWithBody performs a POST /v1/events (the `CreateEvent` operationId) request,
-	// with any type of body and a specified content type.
+	// CreateEventWithBody charges work that could not be estimated beforehand. A server need not offer it.
+	//
+	// The charge is in every derived scope before the 201 is sent, or in none. There is no dry run. A frozen or
+	// closed budget and a closed tenant are 409; so is a charge that the overage policy refuses. No budget in any
+	// unit is 404, and one in another unit only is 400 UNIT_MISMATCH. A replay is a 201 with the first answer.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/events (the `CreateEvent` operationId).
 	CreateEventWithBody(ctx context.Context, params *CreateEventParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateEvent performs a POST /v1/events (the `CreateEvent` operationId) request.
+	// CreateEvent charges work that could not be estimated beforehand. A server need not offer it.
+	//
+	// The charge is in every derived scope before the 201 is sent, or in none. There is no dry run. A frozen or
+	// closed budget and a closed tenant are 409; so is a charge that the overage policy refuses. No budget in any
+	// unit is 404, and one in another unit only is 400 UNIT_MISMATCH. A replay is a 201 with the first answer.
+	//
 	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/events (the `CreateEvent` operationId).
 	CreateEvent(ctx context.Context, params *CreateEventParams, body CreateEventJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetEvidence performs a GET /v1/evidence/{evidence_id} (the `GetEvidence` operationId) request.
+	// GetEvidence fetches the signed record of an operation by the hash of its content.
+	//
+	// It needs no key: whoever holds the id may read. Envelopes are stored some time after the operation, so a
+	// 404 for a fresh id means "try again". Keep the body as it came, for the signature is over its content.
+	//
+	// Corresponds with GET /v1/evidence/{evidence_id} (the `GetEvidence` operationId).
 	GetEvidence(ctx context.Context, evidenceID EvidenceID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListReservations performs a GET /v1/reservations (the `ListReservations` operationId) request.
+	// ListReservations lists the reservations of a tenant, one page at a time. A server need not offer it.
+	//
+	// It is the way back to a reservation whose id was lost: ask by the idempotency key of its create. All
+	// filters given must hold. The three time windows (from and to on creation, expires_* on expiry, finalized_*
+	// on the end) include both bounds; either may be left out, and a blank bound is no bound. A window that ends
+	// before it begins is a 400.
+	//
+	// Filters and order must stay the same from page to page, and a cursor of a sorted listing under other ones
+	// is a 400; limit and include may change.
+	//
+	// With an admin key the tenant filter is required; with a tenant's key it is optional and must name that
+	// tenant.
+	//
+	// Corresponds with GET /v1/reservations (the `ListReservations` operationId).
 	ListReservations(ctx context.Context, params *ListReservationsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateReservationWithBody performs a POST /v1/reservations (the `CreateReservation` operationId) request,
-	// with any type of body and a specified content type.
+	// CreateReservationWithBody holds the estimated budget in every scope of the subject, or in none.
+	//
+	// A live request that cannot be met is a 409 (BUDGET_EXCEEDED, BUDGET_FROZEN, BUDGET_CLOSED, DEBT_OUTSTANDING,
+	// OVERDRAFT_LIMIT_EXCEEDED, TENANT_CLOSED), a 404 when no scope has a budget at all, or a 400 UNIT_MISMATCH
+	// when one has, but in another unit. An over-limit scope refuses whatever remains, and goes before debt.
+	//
+	// With dry_run the same judgement is answered 200, as DENY with a reason code where a live request would
+	// get a 409 or the 404. It changes nothing and returns no id, no expiry and no remaining time.
+	//
+	// A replay returns the first answer with the first id, even after the reservation has ended; then its
+	// remaining_ttl_ms is 0.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/reservations (the `CreateReservation` operationId).
 	CreateReservationWithBody(ctx context.Context, params *CreateReservationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateReservation performs a POST /v1/reservations (the `CreateReservation` operationId) request.
+	// CreateReservation holds the estimated budget in every scope of the subject, or in none.
+	//
+	// A live request that cannot be met is a 409 (BUDGET_EXCEEDED, BUDGET_FROZEN, BUDGET_CLOSED, DEBT_OUTSTANDING,
+	// OVERDRAFT_LIMIT_EXCEEDED, TENANT_CLOSED), a 404 when no scope has a budget at all, or a 400 UNIT_MISMATCH
+	// when one has, but in another unit. An over-limit scope refuses whatever remains, and goes before debt.
+	//
+	// With dry_run the same judgement is answered 200, as DENY with a reason code where a live request would
+	// get a 409 or the 404. It changes nothing and returns no id, no expiry and no remaining time.
+	//
+	// A replay returns the first answer with the first id, even after the reservation has ended; then its
+	// remaining_ttl_ms is 0.
+	//
 	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/reservations (the `CreateReservation` operationId).
 	CreateReservation(ctx context.Context, params *CreateReservationParams, body CreateReservationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetReservation performs a GET /v1/reservations/{reservation_id} (the `GetReservation` operationId) request.
+	// GetReservation returns what the server knows about one reservation. A server need not offer it.
+	//
+	// A reservation that expired is answered 410, though a listing still shows it; one that never existed is
+	// 404, and another tenant's is 403. An admin key may read any.
+	//
+	// Corresponds with GET /v1/reservations/{reservation_id} (the `GetReservation` operationId).
 	GetReservation(ctx context.Context, reservationID ReservationID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CommitReservationWithBody performs a POST /v1/reservations/{reservation_id}/commit (the `CommitReservation` operationId) request,
-	// with any type of body and a specified content type.
+	// CommitReservationWithBody charges what the work cost and ends the reservation.
+	//
+	// What was held and not needed goes back by itself. What was not held falls under the reservation's overage
+	// policy; when that refuses (409 BUDGET_EXCEEDED, OVERDRAFT_LIMIT_EXCEEDED) the reservation stays ACTIVE and
+	// may be committed at a lower amount.
+	//
+	// It is taken until the expiry plus the grace period, then refused with a 410. A reservation that has ended
+	// already is 409 RESERVATION_FINALIZED, unless this is a replay, which returns the first answer.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/reservations/{reservation_id}/commit (the `CommitReservation` operationId).
 	CommitReservationWithBody(ctx context.Context, reservationID ReservationID, params *CommitReservationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CommitReservation performs a POST /v1/reservations/{reservation_id}/commit (the `CommitReservation` operationId) request.
+	// CommitReservation charges what the work cost and ends the reservation.
+	//
+	// What was held and not needed goes back by itself. What was not held falls under the reservation's overage
+	// policy; when that refuses (409 BUDGET_EXCEEDED, OVERDRAFT_LIMIT_EXCEEDED) the reservation stays ACTIVE and
+	// may be committed at a lower amount.
+	//
+	// It is taken until the expiry plus the grace period, then refused with a 410. A reservation that has ended
+	// already is 409 RESERVATION_FINALIZED, unless this is a replay, which returns the first answer.
+	//
 	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/reservations/{reservation_id}/commit (the `CommitReservation` operationId).
 	CommitReservation(ctx context.Context, reservationID ReservationID, params *CommitReservationParams, body CommitReservationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ExtendReservationWithBody performs a POST /v1/reservations/{reservation_id}/extend (the `ExtendReservation` operationId) request,
-	// with any type of body and a specified content type.
+	// ExtendReservationWithBody moves the expiry of an ACTIVE reservation outward. It is the heartbeat of a lease.
+	//
+	// Only the expiry changes. It is taken until the expiry itself, grace not included, then refused with a 410;
+	// after a commit or release it is 409 RESERVATION_FINALIZED. A server may shorten what it grants, may cap how
+	// far ahead the expiry can be, and may limit how often a reservation is extended (409
+	// MAX_EXTENSIONS_EXCEEDED). A closed tenant goes before the state of the reservation. These answers and a 404
+	// are final for the lease.
+	//
+	// Schedule the next extend from remaining_ttl_ms less the round trip, keeping room for a failed attempt and
+	// one retry; never from expires_at_ms and a local clock. Retry a failed extend with the same key, so that an
+	// extend whose answer was lost is not applied twice. Package lease does all this.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/reservations/{reservation_id}/extend (the `ExtendReservation` operationId).
 	ExtendReservationWithBody(ctx context.Context, reservationID ReservationID, params *ExtendReservationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ExtendReservation performs a POST /v1/reservations/{reservation_id}/extend (the `ExtendReservation` operationId) request.
+	// ExtendReservation moves the expiry of an ACTIVE reservation outward. It is the heartbeat of a lease.
+	//
+	// Only the expiry changes. It is taken until the expiry itself, grace not included, then refused with a 410;
+	// after a commit or release it is 409 RESERVATION_FINALIZED. A server may shorten what it grants, may cap how
+	// far ahead the expiry can be, and may limit how often a reservation is extended (409
+	// MAX_EXTENSIONS_EXCEEDED). A closed tenant goes before the state of the reservation. These answers and a 404
+	// are final for the lease.
+	//
+	// Schedule the next extend from remaining_ttl_ms less the round trip, keeping room for a failed attempt and
+	// one retry; never from expires_at_ms and a local clock. Retry a failed extend with the same key, so that an
+	// extend whose answer was lost is not applied twice. Package lease does all this.
+	//
 	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/reservations/{reservation_id}/extend (the `ExtendReservation` operationId).
 	ExtendReservation(ctx context.Context, reservationID ReservationID, params *ExtendReservationParams, body ExtendReservationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReleaseReservationWithBody performs a POST /v1/reservations/{reservation_id}/release (the `ReleaseReservation` operationId) request,
-	// with any type of body and a specified content type.
+	// ReleaseReservationWithBody gives back all that a reservation holds and ends it.
+	//
+	// It is taken until the expiry plus the grace period, then refused with a 410. A reservation that has ended
+	// already is 409 RESERVATION_FINALIZED, unless this is a replay, which returns the first answer.
+	//
+	// An admin key may release any reservation, to free one that hangs. That is audited as done on the tenant's
+	// behalf; give a reason that can be searched for.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/reservations/{reservation_id}/release (the `ReleaseReservation` operationId).
 	ReleaseReservationWithBody(ctx context.Context, reservationID ReservationID, params *ReleaseReservationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReleaseReservation performs a POST /v1/reservations/{reservation_id}/release (the `ReleaseReservation` operationId) request.
+	// ReleaseReservation gives back all that a reservation holds and ends it.
+	//
+	// It is taken until the expiry plus the grace period, then refused with a 410. A reservation that has ended
+	// already is 409 RESERVATION_FINALIZED, unless this is a replay, which returns the first answer.
+	//
+	// An admin key may release any reservation, to free one that hangs. That is audited as done on the tenant's
+	// behalf; give a reason that can be searched for.
+	//
 	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/reservations/{reservation_id}/release (the `ReleaseReservation` operationId).
 	ReleaseReservation(ctx context.Context, reservationID ReservationID, params *ReleaseReservationParams, body ReleaseReservationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
-// GetEvidenceJWKS performs a GET /v1/.well-known/cycles-jwks.json (the `GetEvidenceJWKS` operationId) request.
+// GetEvidenceJWKS fetches the public keys that the server signs evidence with.
+//
+// It needs no key. A 404 means that the server publishes none; then only a pinned signer can be trusted.
+// The set changes when keys are rotated, so do not cache it for long.
+//
+// Corresponds with GET /v1/.well-known/cycles-jwks.json (the `GetEvidenceJWKS` operationId).
 func (c *Client) GetEvidenceJWKS(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetEvidenceJWKSRequest(c.Server)
 	if err != nil {
@@ -1135,7 +1756,12 @@ func (c *Client) GetEvidenceJWKS(ctx context.Context, reqEditors ...RequestEdito
 	return c.Client.Do(req)
 }
 
-// GetBalances performs a GET /v1/balances (the `GetBalances` operationId) request.
+// GetBalances returns the balances of the scopes that match a subject, one page at a time.
+//
+// At least one of tenant, workspace, app, workflow, agent and toolset must be given, else the answer is 400.
+// Only the effective tenant's balances are shown. A server may ignore include_children.
+//
+// Corresponds with GET /v1/balances (the `GetBalances` operationId).
 func (c *Client) GetBalances(ctx context.Context, params *GetBalancesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetBalancesRequest(c.Server, params)
 	if err != nil {
@@ -1148,8 +1774,15 @@ func (c *Client) GetBalances(ctx context.Context, params *GetBalancesParams, req
 	return c.Client.Do(req)
 }
 
-// DecideWithBody performs a POST /v1/decide (the `Decide` operationId) request,
-// with any type of body and a specified content type.
+// DecideWithBody asks whether an action would be allowed, without holding budget for it.
+//
+// A budget that is short, frozen, closed, indebted or over its limit, and a closed tenant, are all answered
+// 200 with DENY and a reason code; only a wrong unit is a 400. The answer is a forecast: to be sure of the
+// budget, reserve it. A replay repeats the first answer and says nothing about the budget of now.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/decide (the `Decide` operationId).
 func (c *Client) DecideWithBody(ctx context.Context, params *DecideParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDecideRequestWithBody(c.Server, params, contentType, body)
 	if err != nil {
@@ -1162,8 +1795,15 @@ func (c *Client) DecideWithBody(ctx context.Context, params *DecideParams, conte
 	return c.Client.Do(req)
 }
 
-// Decide performs a POST /v1/decide (the `Decide` operationId) request.
+// Decide asks whether an action would be allowed, without holding budget for it.
+//
+// A budget that is short, frozen, closed, indebted or over its limit, and a closed tenant, are all answered
+// 200 with DENY and a reason code; only a wrong unit is a 400. The answer is a forecast: to be sure of the
+// budget, reserve it. A replay repeats the first answer and says nothing about the budget of now.
+//
 // Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/decide (the `Decide` operationId).
 func (c *Client) Decide(ctx context.Context, params *DecideParams, body DecideJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDecideRequest(c.Server, params, body)
 	if err != nil {
@@ -1176,8 +1816,15 @@ func (c *Client) Decide(ctx context.Context, params *DecideParams, body DecideJS
 	return c.Client.Do(req)
 }
 
-// CreateEventWithBody performs a POST /v1/events (the `CreateEvent` operationId) request,
-// with any type of body and a specified content type.
+// CreateEventWithBody charges work that could not be estimated beforehand. A server need not offer it.
+//
+// The charge is in every derived scope before the 201 is sent, or in none. There is no dry run. A frozen or
+// closed budget and a closed tenant are 409; so is a charge that the overage policy refuses. No budget in any
+// unit is 404, and one in another unit only is 400 UNIT_MISMATCH. A replay is a 201 with the first answer.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/events (the `CreateEvent` operationId).
 func (c *Client) CreateEventWithBody(ctx context.Context, params *CreateEventParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateEventRequestWithBody(c.Server, params, contentType, body)
 	if err != nil {
@@ -1190,8 +1837,15 @@ func (c *Client) CreateEventWithBody(ctx context.Context, params *CreateEventPar
 	return c.Client.Do(req)
 }
 
-// CreateEvent performs a POST /v1/events (the `CreateEvent` operationId) request.
+// CreateEvent charges work that could not be estimated beforehand. A server need not offer it.
+//
+// The charge is in every derived scope before the 201 is sent, or in none. There is no dry run. A frozen or
+// closed budget and a closed tenant are 409; so is a charge that the overage policy refuses. No budget in any
+// unit is 404, and one in another unit only is 400 UNIT_MISMATCH. A replay is a 201 with the first answer.
+//
 // Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/events (the `CreateEvent` operationId).
 func (c *Client) CreateEvent(ctx context.Context, params *CreateEventParams, body CreateEventJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateEventRequest(c.Server, params, body)
 	if err != nil {
@@ -1204,7 +1858,12 @@ func (c *Client) CreateEvent(ctx context.Context, params *CreateEventParams, bod
 	return c.Client.Do(req)
 }
 
-// GetEvidence performs a GET /v1/evidence/{evidence_id} (the `GetEvidence` operationId) request.
+// GetEvidence fetches the signed record of an operation by the hash of its content.
+//
+// It needs no key: whoever holds the id may read. Envelopes are stored some time after the operation, so a
+// 404 for a fresh id means "try again". Keep the body as it came, for the signature is over its content.
+//
+// Corresponds with GET /v1/evidence/{evidence_id} (the `GetEvidence` operationId).
 func (c *Client) GetEvidence(ctx context.Context, evidenceID EvidenceID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetEvidenceRequest(c.Server, evidenceID)
 	if err != nil {
@@ -1217,7 +1876,20 @@ func (c *Client) GetEvidence(ctx context.Context, evidenceID EvidenceID, reqEdit
 	return c.Client.Do(req)
 }
 
-// ListReservations performs a GET /v1/reservations (the `ListReservations` operationId) request.
+// ListReservations lists the reservations of a tenant, one page at a time. A server need not offer it.
+//
+// It is the way back to a reservation whose id was lost: ask by the idempotency key of its create. All
+// filters given must hold. The three time windows (from and to on creation, expires_* on expiry, finalized_*
+// on the end) include both bounds; either may be left out, and a blank bound is no bound. A window that ends
+// before it begins is a 400.
+//
+// Filters and order must stay the same from page to page, and a cursor of a sorted listing under other ones
+// is a 400; limit and include may change.
+//
+// With an admin key the tenant filter is required; with a tenant's key it is optional and must name that
+// tenant.
+//
+// Corresponds with GET /v1/reservations (the `ListReservations` operationId).
 func (c *Client) ListReservations(ctx context.Context, params *ListReservationsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListReservationsRequest(c.Server, params)
 	if err != nil {
@@ -1230,8 +1902,21 @@ func (c *Client) ListReservations(ctx context.Context, params *ListReservationsP
 	return c.Client.Do(req)
 }
 
-// CreateReservationWithBody performs a POST /v1/reservations (the `CreateReservation` operationId) request,
-// with any type of body and a specified content type.
+// CreateReservationWithBody holds the estimated budget in every scope of the subject, or in none.
+//
+// A live request that cannot be met is a 409 (BUDGET_EXCEEDED, BUDGET_FROZEN, BUDGET_CLOSED, DEBT_OUTSTANDING,
+// OVERDRAFT_LIMIT_EXCEEDED, TENANT_CLOSED), a 404 when no scope has a budget at all, or a 400 UNIT_MISMATCH
+// when one has, but in another unit. An over-limit scope refuses whatever remains, and goes before debt.
+//
+// With dry_run the same judgement is answered 200, as DENY with a reason code where a live request would
+// get a 409 or the 404. It changes nothing and returns no id, no expiry and no remaining time.
+//
+// A replay returns the first answer with the first id, even after the reservation has ended; then its
+// remaining_ttl_ms is 0.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/reservations (the `CreateReservation` operationId).
 func (c *Client) CreateReservationWithBody(ctx context.Context, params *CreateReservationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateReservationRequestWithBody(c.Server, params, contentType, body)
 	if err != nil {
@@ -1244,8 +1929,21 @@ func (c *Client) CreateReservationWithBody(ctx context.Context, params *CreateRe
 	return c.Client.Do(req)
 }
 
-// CreateReservation performs a POST /v1/reservations (the `CreateReservation` operationId) request.
+// CreateReservation holds the estimated budget in every scope of the subject, or in none.
+//
+// A live request that cannot be met is a 409 (BUDGET_EXCEEDED, BUDGET_FROZEN, BUDGET_CLOSED, DEBT_OUTSTANDING,
+// OVERDRAFT_LIMIT_EXCEEDED, TENANT_CLOSED), a 404 when no scope has a budget at all, or a 400 UNIT_MISMATCH
+// when one has, but in another unit. An over-limit scope refuses whatever remains, and goes before debt.
+//
+// With dry_run the same judgement is answered 200, as DENY with a reason code where a live request would
+// get a 409 or the 404. It changes nothing and returns no id, no expiry and no remaining time.
+//
+// A replay returns the first answer with the first id, even after the reservation has ended; then its
+// remaining_ttl_ms is 0.
+//
 // Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/reservations (the `CreateReservation` operationId).
 func (c *Client) CreateReservation(ctx context.Context, params *CreateReservationParams, body CreateReservationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateReservationRequest(c.Server, params, body)
 	if err != nil {
@@ -1258,7 +1956,12 @@ func (c *Client) CreateReservation(ctx context.Context, params *CreateReservatio
 	return c.Client.Do(req)
 }
 
-// GetReservation performs a GET /v1/reservations/{reservation_id} (the `GetReservation` operationId) request.
+// GetReservation returns what the server knows about one reservation. A server need not offer it.
+//
+// A reservation that expired is answered 410, though a listing still shows it; one that never existed is
+// 404, and another tenant's is 403. An admin key may read any.
+//
+// Corresponds with GET /v1/reservations/{reservation_id} (the `GetReservation` operationId).
 func (c *Client) GetReservation(ctx context.Context, reservationID ReservationID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetReservationRequest(c.Server, reservationID)
 	if err != nil {
@@ -1271,8 +1974,18 @@ func (c *Client) GetReservation(ctx context.Context, reservationID ReservationID
 	return c.Client.Do(req)
 }
 
-// CommitReservationWithBody performs a POST /v1/reservations/{reservation_id}/commit (the `CommitReservation` operationId) request,
-// with any type of body and a specified content type.
+// CommitReservationWithBody charges what the work cost and ends the reservation.
+//
+// What was held and not needed goes back by itself. What was not held falls under the reservation's overage
+// policy; when that refuses (409 BUDGET_EXCEEDED, OVERDRAFT_LIMIT_EXCEEDED) the reservation stays ACTIVE and
+// may be committed at a lower amount.
+//
+// It is taken until the expiry plus the grace period, then refused with a 410. A reservation that has ended
+// already is 409 RESERVATION_FINALIZED, unless this is a replay, which returns the first answer.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/reservations/{reservation_id}/commit (the `CommitReservation` operationId).
 func (c *Client) CommitReservationWithBody(ctx context.Context, reservationID ReservationID, params *CommitReservationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCommitReservationRequestWithBody(c.Server, reservationID, params, contentType, body)
 	if err != nil {
@@ -1285,8 +1998,18 @@ func (c *Client) CommitReservationWithBody(ctx context.Context, reservationID Re
 	return c.Client.Do(req)
 }
 
-// CommitReservation performs a POST /v1/reservations/{reservation_id}/commit (the `CommitReservation` operationId) request.
+// CommitReservation charges what the work cost and ends the reservation.
+//
+// What was held and not needed goes back by itself. What was not held falls under the reservation's overage
+// policy; when that refuses (409 BUDGET_EXCEEDED, OVERDRAFT_LIMIT_EXCEEDED) the reservation stays ACTIVE and
+// may be committed at a lower amount.
+//
+// It is taken until the expiry plus the grace period, then refused with a 410. A reservation that has ended
+// already is 409 RESERVATION_FINALIZED, unless this is a replay, which returns the first answer.
+//
 // Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/reservations/{reservation_id}/commit (the `CommitReservation` operationId).
 func (c *Client) CommitReservation(ctx context.Context, reservationID ReservationID, params *CommitReservationParams, body CommitReservationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCommitReservationRequest(c.Server, reservationID, params, body)
 	if err != nil {
@@ -1299,8 +2022,21 @@ func (c *Client) CommitReservation(ctx context.Context, reservationID Reservatio
 	return c.Client.Do(req)
 }
 
-// ExtendReservationWithBody performs a POST /v1/reservations/{reservation_id}/extend (the `ExtendReservation` operationId) request,
-// with any type of body and a specified content type.
+// ExtendReservationWithBody moves the expiry of an ACTIVE reservation outward. It is the heartbeat of a lease.
+//
+// Only the expiry changes. It is taken until the expiry itself, grace not included, then refused with a 410;
+// after a commit or release it is 409 RESERVATION_FINALIZED. A server may shorten what it grants, may cap how
+// far ahead the expiry can be, and may limit how often a reservation is extended (409
+// MAX_EXTENSIONS_EXCEEDED). A closed tenant goes before the state of the reservation. These answers and a 404
+// are final for the lease.
+//
+// Schedule the next extend from remaining_ttl_ms less the round trip, keeping room for a failed attempt and
+// one retry; never from expires_at_ms and a local clock. Retry a failed extend with the same key, so that an
+// extend whose answer was lost is not applied twice. Package lease does all this.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/reservations/{reservation_id}/extend (the `ExtendReservation` operationId).
 func (c *Client) ExtendReservationWithBody(ctx context.Context, reservationID ReservationID, params *ExtendReservationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewExtendReservationRequestWithBody(c.Server, reservationID, params, contentType, body)
 	if err != nil {
@@ -1313,8 +2049,21 @@ func (c *Client) ExtendReservationWithBody(ctx context.Context, reservationID Re
 	return c.Client.Do(req)
 }
 
-// ExtendReservation performs a POST /v1/reservations/{reservation_id}/extend (the `ExtendReservation` operationId) request.
+// ExtendReservation moves the expiry of an ACTIVE reservation outward. It is the heartbeat of a lease.
+//
+// Only the expiry changes. It is taken until the expiry itself, grace not included, then refused with a 410;
+// after a commit or release it is 409 RESERVATION_FINALIZED. A server may shorten what it grants, may cap how
+// far ahead the expiry can be, and may limit how often a reservation is extended (409
+// MAX_EXTENSIONS_EXCEEDED). A closed tenant goes before the state of the reservation. These answers and a 404
+// are final for the lease.
+//
+// Schedule the next extend from remaining_ttl_ms less the round trip, keeping room for a failed attempt and
+// one retry; never from expires_at_ms and a local clock. Retry a failed extend with the same key, so that an
+// extend whose answer was lost is not applied twice. Package lease does all this.
+//
 // Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/reservations/{reservation_id}/extend (the `ExtendReservation` operationId).
 func (c *Client) ExtendReservation(ctx context.Context, reservationID ReservationID, params *ExtendReservationParams, body ExtendReservationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewExtendReservationRequest(c.Server, reservationID, params, body)
 	if err != nil {
@@ -1327,8 +2076,17 @@ func (c *Client) ExtendReservation(ctx context.Context, reservationID Reservatio
 	return c.Client.Do(req)
 }
 
-// ReleaseReservationWithBody performs a POST /v1/reservations/{reservation_id}/release (the `ReleaseReservation` operationId) request,
-// with any type of body and a specified content type.
+// ReleaseReservationWithBody gives back all that a reservation holds and ends it.
+//
+// It is taken until the expiry plus the grace period, then refused with a 410. A reservation that has ended
+// already is 409 RESERVATION_FINALIZED, unless this is a replay, which returns the first answer.
+//
+// An admin key may release any reservation, to free one that hangs. That is audited as done on the tenant's
+// behalf; give a reason that can be searched for.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/reservations/{reservation_id}/release (the `ReleaseReservation` operationId).
 func (c *Client) ReleaseReservationWithBody(ctx context.Context, reservationID ReservationID, params *ReleaseReservationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReleaseReservationRequestWithBody(c.Server, reservationID, params, contentType, body)
 	if err != nil {
@@ -1341,8 +2099,17 @@ func (c *Client) ReleaseReservationWithBody(ctx context.Context, reservationID R
 	return c.Client.Do(req)
 }
 
-// ReleaseReservation performs a POST /v1/reservations/{reservation_id}/release (the `ReleaseReservation` operationId) request.
+// ReleaseReservation gives back all that a reservation holds and ends it.
+//
+// It is taken until the expiry plus the grace period, then refused with a 410. A reservation that has ended
+// already is 409 RESERVATION_FINALIZED, unless this is a replay, which returns the first answer.
+//
+// An admin key may release any reservation, to free one that hangs. That is audited as done on the tenant's
+// behalf; give a reason that can be searched for.
+//
 // Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/reservations/{reservation_id}/release (the `ReleaseReservation` operationId).
 func (c *Client) ReleaseReservation(ctx context.Context, reservationID ReservationID, params *ReleaseReservationParams, body ReleaseReservationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReleaseReservationRequest(c.Server, reservationID, params, body)
 	if err != nil {
@@ -2265,89 +3032,228 @@ func WithBaseURL(baseURL string) ClientOption {
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
 
-	// GetEvidenceJWKSWithResponse performs a GET /v1/.well-known/cycles-jwks.json (the `GetEvidenceJWKS` operationId) request.
+	// GetEvidenceJWKSWithResponse fetches the public keys that the server signs evidence with.
+	//
+	// It needs no key. A 404 means that the server publishes none; then only a pinned signer can be trusted.
+	// The set changes when keys are rotated, so do not cache it for long.
 	//
 	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/.well-known/cycles-jwks.json (the `GetEvidenceJWKS` operationId).
 	GetEvidenceJWKSWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetEvidenceJWKSResult, error)
 
-	// GetBalancesWithResponse performs a GET /v1/balances (the `GetBalances` operationId) request.
+	// GetBalancesWithResponse returns the balances of the scopes that match a subject, one page at a time.
+	//
+	// At least one of tenant, workspace, app, workflow, agent and toolset must be given, else the answer is 400.
+	// Only the effective tenant's balances are shown. A server may ignore include_children.
 	//
 	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/balances (the `GetBalances` operationId).
 	GetBalancesWithResponse(ctx context.Context, params *GetBalancesParams, reqEditors ...RequestEditorFn) (*GetBalancesResult, error)
 
-	// DecideWithBodyWithResponse performs a POST /v1/decide (the `Decide` operationId) request,
-	// with any type of body and a specified content type.
+	// DecideWithBodyWithResponse asks whether an action would be allowed, without holding budget for it.
 	//
-	// Returns a wrapper object for the known response body format(s).
+	// A budget that is short, frozen, closed, indebted or over its limit, and a closed tenant, are all answered
+	// 200 with DENY and a reason code; only a wrong unit is a 400. The answer is a forecast: to be sure of the
+	// budget, reserve it. A replay repeats the first answer and says nothing about the budget of now.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/decide (the `Decide` operationId).
 	DecideWithBodyWithResponse(ctx context.Context, params *DecideParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DecideResult, error)
 
-	// DecideWithResponse performs a POST /v1/decide (the `Decide` operationId) request.
+	// DecideWithResponse asks whether an action would be allowed, without holding budget for it.
+	//
+	// A budget that is short, frozen, closed, indebted or over its limit, and a closed tenant, are all answered
+	// 200 with DENY and a reason code; only a wrong unit is a 400. The answer is a forecast: to be sure of the
+	// budget, reserve it. A replay repeats the first answer and says nothing about the budget of now.
+	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/decide (the `Decide` operationId).
 	DecideWithResponse(ctx context.Context, params *DecideParams, body DecideJSONRequestBody, reqEditors ...RequestEditorFn) (*DecideResult, error)
 
-	// CreateEventWithBodyWithResponse performs a POST /v1/events (the `CreateEvent` operationId) request,
-	// with any type of body and a specified content type.
+	// CreateEventWithBodyWithResponse charges work that could not be estimated beforehand. A server need not offer it.
 	//
-	// Returns a wrapper object for the known response body format(s).
+	// The charge is in every derived scope before the 201 is sent, or in none. There is no dry run. A frozen or
+	// closed budget and a closed tenant are 409; so is a charge that the overage policy refuses. No budget in any
+	// unit is 404, and one in another unit only is 400 UNIT_MISMATCH. A replay is a 201 with the first answer.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/events (the `CreateEvent` operationId).
 	CreateEventWithBodyWithResponse(ctx context.Context, params *CreateEventParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateEventResult, error)
 
-	// CreateEventWithResponse performs a POST /v1/events (the `CreateEvent` operationId) request.
+	// CreateEventWithResponse charges work that could not be estimated beforehand. A server need not offer it.
+	//
+	// The charge is in every derived scope before the 201 is sent, or in none. There is no dry run. A frozen or
+	// closed budget and a closed tenant are 409; so is a charge that the overage policy refuses. No budget in any
+	// unit is 404, and one in another unit only is 400 UNIT_MISMATCH. A replay is a 201 with the first answer.
+	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/events (the `CreateEvent` operationId).
 	CreateEventWithResponse(ctx context.Context, params *CreateEventParams, body CreateEventJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateEventResult, error)
 
-	// GetEvidenceWithResponse performs a GET /v1/evidence/{evidence_id} (the `GetEvidence` operationId) request.
+	// GetEvidenceWithResponse fetches the signed record of an operation by the hash of its content.
+	//
+	// It needs no key: whoever holds the id may read. Envelopes are stored some time after the operation, so a
+	// 404 for a fresh id means "try again". Keep the body as it came, for the signature is over its content.
 	//
 	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/evidence/{evidence_id} (the `GetEvidence` operationId).
 	GetEvidenceWithResponse(ctx context.Context, evidenceID EvidenceID, reqEditors ...RequestEditorFn) (*GetEvidenceResult, error)
 
-	// ListReservationsWithResponse performs a GET /v1/reservations (the `ListReservations` operationId) request.
+	// ListReservationsWithResponse lists the reservations of a tenant, one page at a time. A server need not offer it.
+	//
+	// It is the way back to a reservation whose id was lost: ask by the idempotency key of its create. All
+	// filters given must hold. The three time windows (from and to on creation, expires_* on expiry, finalized_*
+	// on the end) include both bounds; either may be left out, and a blank bound is no bound. A window that ends
+	// before it begins is a 400.
+	//
+	// Filters and order must stay the same from page to page, and a cursor of a sorted listing under other ones
+	// is a 400; limit and include may change.
+	//
+	// With an admin key the tenant filter is required; with a tenant's key it is optional and must name that
+	// tenant.
 	//
 	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/reservations (the `ListReservations` operationId).
 	ListReservationsWithResponse(ctx context.Context, params *ListReservationsParams, reqEditors ...RequestEditorFn) (*ListReservationsResult, error)
 
-	// CreateReservationWithBodyWithResponse performs a POST /v1/reservations (the `CreateReservation` operationId) request,
-	// with any type of body and a specified content type.
+	// CreateReservationWithBodyWithResponse holds the estimated budget in every scope of the subject, or in none.
 	//
-	// Returns a wrapper object for the known response body format(s).
+	// A live request that cannot be met is a 409 (BUDGET_EXCEEDED, BUDGET_FROZEN, BUDGET_CLOSED, DEBT_OUTSTANDING,
+	// OVERDRAFT_LIMIT_EXCEEDED, TENANT_CLOSED), a 404 when no scope has a budget at all, or a 400 UNIT_MISMATCH
+	// when one has, but in another unit. An over-limit scope refuses whatever remains, and goes before debt.
+	//
+	// With dry_run the same judgement is answered 200, as DENY with a reason code where a live request would
+	// get a 409 or the 404. It changes nothing and returns no id, no expiry and no remaining time.
+	//
+	// A replay returns the first answer with the first id, even after the reservation has ended; then its
+	// remaining_ttl_ms is 0.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/reservations (the `CreateReservation` operationId).
 	CreateReservationWithBodyWithResponse(ctx context.Context, params *CreateReservationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateReservationResult, error)
 
-	// CreateReservationWithResponse performs a POST /v1/reservations (the `CreateReservation` operationId) request.
+	// CreateReservationWithResponse holds the estimated budget in every scope of the subject, or in none.
+	//
+	// A live request that cannot be met is a 409 (BUDGET_EXCEEDED, BUDGET_FROZEN, BUDGET_CLOSED, DEBT_OUTSTANDING,
+	// OVERDRAFT_LIMIT_EXCEEDED, TENANT_CLOSED), a 404 when no scope has a budget at all, or a 400 UNIT_MISMATCH
+	// when one has, but in another unit. An over-limit scope refuses whatever remains, and goes before debt.
+	//
+	// With dry_run the same judgement is answered 200, as DENY with a reason code where a live request would
+	// get a 409 or the 404. It changes nothing and returns no id, no expiry and no remaining time.
+	//
+	// A replay returns the first answer with the first id, even after the reservation has ended; then its
+	// remaining_ttl_ms is 0.
+	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/reservations (the `CreateReservation` operationId).
 	CreateReservationWithResponse(ctx context.Context, params *CreateReservationParams, body CreateReservationJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateReservationResult, error)
 
-	// GetReservationWithResponse performs a GET /v1/reservations/{reservation_id} (the `GetReservation` operationId) request.
+	// GetReservationWithResponse returns what the server knows about one reservation. A server need not offer it.
+	//
+	// A reservation that expired is answered 410, though a listing still shows it; one that never existed is
+	// 404, and another tenant's is 403. An admin key may read any.
 	//
 	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/reservations/{reservation_id} (the `GetReservation` operationId).
 	GetReservationWithResponse(ctx context.Context, reservationID ReservationID, reqEditors ...RequestEditorFn) (*GetReservationResult, error)
 
-	// CommitReservationWithBodyWithResponse performs a POST /v1/reservations/{reservation_id}/commit (the `CommitReservation` operationId) request,
-	// with any type of body and a specified content type.
+	// CommitReservationWithBodyWithResponse charges what the work cost and ends the reservation.
 	//
-	// Returns a wrapper object for the known response body format(s).
+	// What was held and not needed goes back by itself. What was not held falls under the reservation's overage
+	// policy; when that refuses (409 BUDGET_EXCEEDED, OVERDRAFT_LIMIT_EXCEEDED) the reservation stays ACTIVE and
+	// may be committed at a lower amount.
+	//
+	// It is taken until the expiry plus the grace period, then refused with a 410. A reservation that has ended
+	// already is 409 RESERVATION_FINALIZED, unless this is a replay, which returns the first answer.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/reservations/{reservation_id}/commit (the `CommitReservation` operationId).
 	CommitReservationWithBodyWithResponse(ctx context.Context, reservationID ReservationID, params *CommitReservationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CommitReservationResult, error)
 
-	// CommitReservationWithResponse performs a POST /v1/reservations/{reservation_id}/commit (the `CommitReservation` operationId) request.
+	// CommitReservationWithResponse charges what the work cost and ends the reservation.
+	//
+	// What was held and not needed goes back by itself. What was not held falls under the reservation's overage
+	// policy; when that refuses (409 BUDGET_EXCEEDED, OVERDRAFT_LIMIT_EXCEEDED) the reservation stays ACTIVE and
+	// may be committed at a lower amount.
+	//
+	// It is taken until the expiry plus the grace period, then refused with a 410. A reservation that has ended
+	// already is 409 RESERVATION_FINALIZED, unless this is a replay, which returns the first answer.
+	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/reservations/{reservation_id}/commit (the `CommitReservation` operationId).
 	CommitReservationWithResponse(ctx context.Context, reservationID ReservationID, params *CommitReservationParams, body CommitReservationJSONRequestBody, reqEditors ...RequestEditorFn) (*CommitReservationResult, error)
 
-	// ExtendReservationWithBodyWithResponse performs a POST /v1/reservations/{reservation_id}/extend (the `ExtendReservation` operationId) request,
-	// with any type of body and a specified content type.
+	// ExtendReservationWithBodyWithResponse moves the expiry of an ACTIVE reservation outward. It is the heartbeat of a lease.
 	//
-	// Returns a wrapper object for the known response body format(s).
+	// Only the expiry changes. It is taken until the expiry itself, grace not included, then refused with a 410;
+	// after a commit or release it is 409 RESERVATION_FINALIZED. A server may shorten what it grants, may cap how
+	// far ahead the expiry can be, and may limit how often a reservation is extended (409
+	// MAX_EXTENSIONS_EXCEEDED). A closed tenant goes before the state of the reservation. These answers and a 404
+	// are final for the lease.
+	//
+	// Schedule the next extend from remaining_ttl_ms less the round trip, keeping room for a failed attempt and
+	// one retry; never from expires_at_ms and a local clock. Retry a failed extend with the same key, so that an
+	// extend whose answer was lost is not applied twice. Package lease does all this.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/reservations/{reservation_id}/extend (the `ExtendReservation` operationId).
 	ExtendReservationWithBodyWithResponse(ctx context.Context, reservationID ReservationID, params *ExtendReservationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ExtendReservationResult, error)
 
-	// ExtendReservationWithResponse performs a POST /v1/reservations/{reservation_id}/extend (the `ExtendReservation` operationId) request.
+	// ExtendReservationWithResponse moves the expiry of an ACTIVE reservation outward. It is the heartbeat of a lease.
+	//
+	// Only the expiry changes. It is taken until the expiry itself, grace not included, then refused with a 410;
+	// after a commit or release it is 409 RESERVATION_FINALIZED. A server may shorten what it grants, may cap how
+	// far ahead the expiry can be, and may limit how often a reservation is extended (409
+	// MAX_EXTENSIONS_EXCEEDED). A closed tenant goes before the state of the reservation. These answers and a 404
+	// are final for the lease.
+	//
+	// Schedule the next extend from remaining_ttl_ms less the round trip, keeping room for a failed attempt and
+	// one retry; never from expires_at_ms and a local clock. Retry a failed extend with the same key, so that an
+	// extend whose answer was lost is not applied twice. Package lease does all this.
+	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/reservations/{reservation_id}/extend (the `ExtendReservation` operationId).
 	ExtendReservationWithResponse(ctx context.Context, reservationID ReservationID, params *ExtendReservationParams, body ExtendReservationJSONRequestBody, reqEditors ...RequestEditorFn) (*ExtendReservationResult, error)
 
-	// ReleaseReservationWithBodyWithResponse performs a POST /v1/reservations/{reservation_id}/release (the `ReleaseReservation` operationId) request,
-	// with any type of body and a specified content type.
+	// ReleaseReservationWithBodyWithResponse gives back all that a reservation holds and ends it.
 	//
-	// Returns a wrapper object for the known response body format(s).
+	// It is taken until the expiry plus the grace period, then refused with a 410. A reservation that has ended
+	// already is 409 RESERVATION_FINALIZED, unless this is a replay, which returns the first answer.
+	//
+	// An admin key may release any reservation, to free one that hangs. That is audited as done on the tenant's
+	// behalf; give a reason that can be searched for.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/reservations/{reservation_id}/release (the `ReleaseReservation` operationId).
 	ReleaseReservationWithBodyWithResponse(ctx context.Context, reservationID ReservationID, params *ReleaseReservationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReleaseReservationResult, error)
 
-	// ReleaseReservationWithResponse performs a POST /v1/reservations/{reservation_id}/release (the `ReleaseReservation` operationId) request.
+	// ReleaseReservationWithResponse gives back all that a reservation holds and ends it.
+	//
+	// It is taken until the expiry plus the grace period, then refused with a 410. A reservation that has ended
+	// already is 409 RESERVATION_FINALIZED, unless this is a replay, which returns the first answer.
+	//
+	// An admin key may release any reservation, to free one that hangs. That is audited as done on the tenant's
+	// behalf; give a reason that can be searched for.
+	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/reservations/{reservation_id}/release (the `ReleaseReservation` operationId).
 	ReleaseReservationWithResponse(ctx context.Context, reservationID ReservationID, params *ReleaseReservationParams, body ReleaseReservationJSONRequestBody, reqEditors ...RequestEditorFn) (*ReleaseReservationResult, error)
 }
 
@@ -3801,9 +4707,14 @@ func (r ReleaseReservationResult) ContentType() string {
 	return ""
 }
 
-// GetEvidenceJWKSWithResponse performs a GET /v1/.well-known/cycles-jwks.json (the `GetEvidenceJWKS` operationId) request.
+// GetEvidenceJWKSWithResponse fetches the public keys that the server signs evidence with.
+//
+// It needs no key. A 404 means that the server publishes none; then only a pinned signer can be trusted.
+// The set changes when keys are rotated, so do not cache it for long.
 //
 // Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/.well-known/cycles-jwks.json (the `GetEvidenceJWKS` operationId).
 func (c *ClientWithResponses) GetEvidenceJWKSWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetEvidenceJWKSResult, error) {
 	rsp, err := c.GetEvidenceJWKS(ctx, reqEditors...)
 	if err != nil {
@@ -3812,9 +4723,14 @@ func (c *ClientWithResponses) GetEvidenceJWKSWithResponse(ctx context.Context, r
 	return ParseGetEvidenceJWKSResult(rsp)
 }
 
-// GetBalancesWithResponse performs a GET /v1/balances (the `GetBalances` operationId) request.
+// GetBalancesWithResponse returns the balances of the scopes that match a subject, one page at a time.
+//
+// At least one of tenant, workspace, app, workflow, agent and toolset must be given, else the answer is 400.
+// Only the effective tenant's balances are shown. A server may ignore include_children.
 //
 // Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/balances (the `GetBalances` operationId).
 func (c *ClientWithResponses) GetBalancesWithResponse(ctx context.Context, params *GetBalancesParams, reqEditors ...RequestEditorFn) (*GetBalancesResult, error) {
 	rsp, err := c.GetBalances(ctx, params, reqEditors...)
 	if err != nil {
@@ -3823,10 +4739,15 @@ func (c *ClientWithResponses) GetBalancesWithResponse(ctx context.Context, param
 	return ParseGetBalancesResult(rsp)
 }
 
-// DecideWithBodyWithResponse performs a POST /v1/decide (the `Decide` operationId) request,
-// with any type of body and a specified content type.
+// DecideWithBodyWithResponse asks whether an action would be allowed, without holding budget for it.
 //
-// Returns a wrapper object for the known response body format(s).
+// A budget that is short, frozen, closed, indebted or over its limit, and a closed tenant, are all answered
+// 200 with DENY and a reason code; only a wrong unit is a 400. The answer is a forecast: to be sure of the
+// budget, reserve it. A replay repeats the first answer and says nothing about the budget of now.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/decide (the `Decide` operationId).
 func (c *ClientWithResponses) DecideWithBodyWithResponse(ctx context.Context, params *DecideParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DecideResult, error) {
 	rsp, err := c.DecideWithBody(ctx, params, contentType, body, reqEditors...)
 	if err != nil {
@@ -3835,8 +4756,15 @@ func (c *ClientWithResponses) DecideWithBodyWithResponse(ctx context.Context, pa
 	return ParseDecideResult(rsp)
 }
 
-// DecideWithResponse performs a POST /v1/decide (the `Decide` operationId) request.
+// DecideWithResponse asks whether an action would be allowed, without holding budget for it.
+//
+// A budget that is short, frozen, closed, indebted or over its limit, and a closed tenant, are all answered
+// 200 with DENY and a reason code; only a wrong unit is a 400. The answer is a forecast: to be sure of the
+// budget, reserve it. A replay repeats the first answer and says nothing about the budget of now.
+//
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/decide (the `Decide` operationId).
 func (c *ClientWithResponses) DecideWithResponse(ctx context.Context, params *DecideParams, body DecideJSONRequestBody, reqEditors ...RequestEditorFn) (*DecideResult, error) {
 	rsp, err := c.Decide(ctx, params, body, reqEditors...)
 	if err != nil {
@@ -3845,10 +4773,15 @@ func (c *ClientWithResponses) DecideWithResponse(ctx context.Context, params *De
 	return ParseDecideResult(rsp)
 }
 
-// CreateEventWithBodyWithResponse performs a POST /v1/events (the `CreateEvent` operationId) request,
-// with any type of body and a specified content type.
+// CreateEventWithBodyWithResponse charges work that could not be estimated beforehand. A server need not offer it.
 //
-// Returns a wrapper object for the known response body format(s).
+// The charge is in every derived scope before the 201 is sent, or in none. There is no dry run. A frozen or
+// closed budget and a closed tenant are 409; so is a charge that the overage policy refuses. No budget in any
+// unit is 404, and one in another unit only is 400 UNIT_MISMATCH. A replay is a 201 with the first answer.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/events (the `CreateEvent` operationId).
 func (c *ClientWithResponses) CreateEventWithBodyWithResponse(ctx context.Context, params *CreateEventParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateEventResult, error) {
 	rsp, err := c.CreateEventWithBody(ctx, params, contentType, body, reqEditors...)
 	if err != nil {
@@ -3857,8 +4790,15 @@ func (c *ClientWithResponses) CreateEventWithBodyWithResponse(ctx context.Contex
 	return ParseCreateEventResult(rsp)
 }
 
-// CreateEventWithResponse performs a POST /v1/events (the `CreateEvent` operationId) request.
+// CreateEventWithResponse charges work that could not be estimated beforehand. A server need not offer it.
+//
+// The charge is in every derived scope before the 201 is sent, or in none. There is no dry run. A frozen or
+// closed budget and a closed tenant are 409; so is a charge that the overage policy refuses. No budget in any
+// unit is 404, and one in another unit only is 400 UNIT_MISMATCH. A replay is a 201 with the first answer.
+//
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/events (the `CreateEvent` operationId).
 func (c *ClientWithResponses) CreateEventWithResponse(ctx context.Context, params *CreateEventParams, body CreateEventJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateEventResult, error) {
 	rsp, err := c.CreateEvent(ctx, params, body, reqEditors...)
 	if err != nil {
@@ -3867,9 +4807,14 @@ func (c *ClientWithResponses) CreateEventWithResponse(ctx context.Context, param
 	return ParseCreateEventResult(rsp)
 }
 
-// GetEvidenceWithResponse performs a GET /v1/evidence/{evidence_id} (the `GetEvidence` operationId) request.
+// GetEvidenceWithResponse fetches the signed record of an operation by the hash of its content.
+//
+// It needs no key: whoever holds the id may read. Envelopes are stored some time after the operation, so a
+// 404 for a fresh id means "try again". Keep the body as it came, for the signature is over its content.
 //
 // Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/evidence/{evidence_id} (the `GetEvidence` operationId).
 func (c *ClientWithResponses) GetEvidenceWithResponse(ctx context.Context, evidenceID EvidenceID, reqEditors ...RequestEditorFn) (*GetEvidenceResult, error) {
 	rsp, err := c.GetEvidence(ctx, evidenceID, reqEditors...)
 	if err != nil {
@@ -3878,9 +4823,22 @@ func (c *ClientWithResponses) GetEvidenceWithResponse(ctx context.Context, evide
 	return ParseGetEvidenceResult(rsp)
 }
 
-// ListReservationsWithResponse performs a GET /v1/reservations (the `ListReservations` operationId) request.
+// ListReservationsWithResponse lists the reservations of a tenant, one page at a time. A server need not offer it.
+//
+// It is the way back to a reservation whose id was lost: ask by the idempotency key of its create. All
+// filters given must hold. The three time windows (from and to on creation, expires_* on expiry, finalized_*
+// on the end) include both bounds; either may be left out, and a blank bound is no bound. A window that ends
+// before it begins is a 400.
+//
+// Filters and order must stay the same from page to page, and a cursor of a sorted listing under other ones
+// is a 400; limit and include may change.
+//
+// With an admin key the tenant filter is required; with a tenant's key it is optional and must name that
+// tenant.
 //
 // Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/reservations (the `ListReservations` operationId).
 func (c *ClientWithResponses) ListReservationsWithResponse(ctx context.Context, params *ListReservationsParams, reqEditors ...RequestEditorFn) (*ListReservationsResult, error) {
 	rsp, err := c.ListReservations(ctx, params, reqEditors...)
 	if err != nil {
@@ -3889,10 +4847,21 @@ func (c *ClientWithResponses) ListReservationsWithResponse(ctx context.Context, 
 	return ParseListReservationsResult(rsp)
 }
 
-// CreateReservationWithBodyWithResponse performs a POST /v1/reservations (the `CreateReservation` operationId) request,
-// with any type of body and a specified content type.
+// CreateReservationWithBodyWithResponse holds the estimated budget in every scope of the subject, or in none.
 //
-// Returns a wrapper object for the known response body format(s).
+// A live request that cannot be met is a 409 (BUDGET_EXCEEDED, BUDGET_FROZEN, BUDGET_CLOSED, DEBT_OUTSTANDING,
+// OVERDRAFT_LIMIT_EXCEEDED, TENANT_CLOSED), a 404 when no scope has a budget at all, or a 400 UNIT_MISMATCH
+// when one has, but in another unit. An over-limit scope refuses whatever remains, and goes before debt.
+//
+// With dry_run the same judgement is answered 200, as DENY with a reason code where a live request would
+// get a 409 or the 404. It changes nothing and returns no id, no expiry and no remaining time.
+//
+// A replay returns the first answer with the first id, even after the reservation has ended; then its
+// remaining_ttl_ms is 0.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/reservations (the `CreateReservation` operationId).
 func (c *ClientWithResponses) CreateReservationWithBodyWithResponse(ctx context.Context, params *CreateReservationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateReservationResult, error) {
 	rsp, err := c.CreateReservationWithBody(ctx, params, contentType, body, reqEditors...)
 	if err != nil {
@@ -3901,8 +4870,21 @@ func (c *ClientWithResponses) CreateReservationWithBodyWithResponse(ctx context.
 	return ParseCreateReservationResult(rsp)
 }
 
-// CreateReservationWithResponse performs a POST /v1/reservations (the `CreateReservation` operationId) request.
+// CreateReservationWithResponse holds the estimated budget in every scope of the subject, or in none.
+//
+// A live request that cannot be met is a 409 (BUDGET_EXCEEDED, BUDGET_FROZEN, BUDGET_CLOSED, DEBT_OUTSTANDING,
+// OVERDRAFT_LIMIT_EXCEEDED, TENANT_CLOSED), a 404 when no scope has a budget at all, or a 400 UNIT_MISMATCH
+// when one has, but in another unit. An over-limit scope refuses whatever remains, and goes before debt.
+//
+// With dry_run the same judgement is answered 200, as DENY with a reason code where a live request would
+// get a 409 or the 404. It changes nothing and returns no id, no expiry and no remaining time.
+//
+// A replay returns the first answer with the first id, even after the reservation has ended; then its
+// remaining_ttl_ms is 0.
+//
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/reservations (the `CreateReservation` operationId).
 func (c *ClientWithResponses) CreateReservationWithResponse(ctx context.Context, params *CreateReservationParams, body CreateReservationJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateReservationResult, error) {
 	rsp, err := c.CreateReservation(ctx, params, body, reqEditors...)
 	if err != nil {
@@ -3911,9 +4893,14 @@ func (c *ClientWithResponses) CreateReservationWithResponse(ctx context.Context,
 	return ParseCreateReservationResult(rsp)
 }
 
-// GetReservationWithResponse performs a GET /v1/reservations/{reservation_id} (the `GetReservation` operationId) request.
+// GetReservationWithResponse returns what the server knows about one reservation. A server need not offer it.
+//
+// A reservation that expired is answered 410, though a listing still shows it; one that never existed is
+// 404, and another tenant's is 403. An admin key may read any.
 //
 // Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/reservations/{reservation_id} (the `GetReservation` operationId).
 func (c *ClientWithResponses) GetReservationWithResponse(ctx context.Context, reservationID ReservationID, reqEditors ...RequestEditorFn) (*GetReservationResult, error) {
 	rsp, err := c.GetReservation(ctx, reservationID, reqEditors...)
 	if err != nil {
@@ -3922,10 +4909,18 @@ func (c *ClientWithResponses) GetReservationWithResponse(ctx context.Context, re
 	return ParseGetReservationResult(rsp)
 }
 
-// CommitReservationWithBodyWithResponse performs a POST /v1/reservations/{reservation_id}/commit (the `CommitReservation` operationId) request,
-// with any type of body and a specified content type.
+// CommitReservationWithBodyWithResponse charges what the work cost and ends the reservation.
 //
-// Returns a wrapper object for the known response body format(s).
+// What was held and not needed goes back by itself. What was not held falls under the reservation's overage
+// policy; when that refuses (409 BUDGET_EXCEEDED, OVERDRAFT_LIMIT_EXCEEDED) the reservation stays ACTIVE and
+// may be committed at a lower amount.
+//
+// It is taken until the expiry plus the grace period, then refused with a 410. A reservation that has ended
+// already is 409 RESERVATION_FINALIZED, unless this is a replay, which returns the first answer.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/reservations/{reservation_id}/commit (the `CommitReservation` operationId).
 func (c *ClientWithResponses) CommitReservationWithBodyWithResponse(ctx context.Context, reservationID ReservationID, params *CommitReservationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CommitReservationResult, error) {
 	rsp, err := c.CommitReservationWithBody(ctx, reservationID, params, contentType, body, reqEditors...)
 	if err != nil {
@@ -3934,8 +4929,18 @@ func (c *ClientWithResponses) CommitReservationWithBodyWithResponse(ctx context.
 	return ParseCommitReservationResult(rsp)
 }
 
-// CommitReservationWithResponse performs a POST /v1/reservations/{reservation_id}/commit (the `CommitReservation` operationId) request.
+// CommitReservationWithResponse charges what the work cost and ends the reservation.
+//
+// What was held and not needed goes back by itself. What was not held falls under the reservation's overage
+// policy; when that refuses (409 BUDGET_EXCEEDED, OVERDRAFT_LIMIT_EXCEEDED) the reservation stays ACTIVE and
+// may be committed at a lower amount.
+//
+// It is taken until the expiry plus the grace period, then refused with a 410. A reservation that has ended
+// already is 409 RESERVATION_FINALIZED, unless this is a replay, which returns the first answer.
+//
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/reservations/{reservation_id}/commit (the `CommitReservation` operationId).
 func (c *ClientWithResponses) CommitReservationWithResponse(ctx context.Context, reservationID ReservationID, params *CommitReservationParams, body CommitReservationJSONRequestBody, reqEditors ...RequestEditorFn) (*CommitReservationResult, error) {
 	rsp, err := c.CommitReservation(ctx, reservationID, params, body, reqEditors...)
 	if err != nil {
@@ -3944,10 +4949,21 @@ func (c *ClientWithResponses) CommitReservationWithResponse(ctx context.Context,
 	return ParseCommitReservationResult(rsp)
 }
 
-// ExtendReservationWithBodyWithResponse performs a POST /v1/reservations/{reservation_id}/extend (the `ExtendReservation` operationId) request,
-// with any type of body and a specified content type.
+// ExtendReservationWithBodyWithResponse moves the expiry of an ACTIVE reservation outward. It is the heartbeat of a lease.
 //
-// Returns a wrapper object for the known response body format(s).
+// Only the expiry changes. It is taken until the expiry itself, grace not included, then refused with a 410;
+// after a commit or release it is 409 RESERVATION_FINALIZED. A server may shorten what it grants, may cap how
+// far ahead the expiry can be, and may limit how often a reservation is extended (409
+// MAX_EXTENSIONS_EXCEEDED). A closed tenant goes before the state of the reservation. These answers and a 404
+// are final for the lease.
+//
+// Schedule the next extend from remaining_ttl_ms less the round trip, keeping room for a failed attempt and
+// one retry; never from expires_at_ms and a local clock. Retry a failed extend with the same key, so that an
+// extend whose answer was lost is not applied twice. Package lease does all this.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/reservations/{reservation_id}/extend (the `ExtendReservation` operationId).
 func (c *ClientWithResponses) ExtendReservationWithBodyWithResponse(ctx context.Context, reservationID ReservationID, params *ExtendReservationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ExtendReservationResult, error) {
 	rsp, err := c.ExtendReservationWithBody(ctx, reservationID, params, contentType, body, reqEditors...)
 	if err != nil {
@@ -3956,8 +4972,21 @@ func (c *ClientWithResponses) ExtendReservationWithBodyWithResponse(ctx context.
 	return ParseExtendReservationResult(rsp)
 }
 
-// ExtendReservationWithResponse performs a POST /v1/reservations/{reservation_id}/extend (the `ExtendReservation` operationId) request.
+// ExtendReservationWithResponse moves the expiry of an ACTIVE reservation outward. It is the heartbeat of a lease.
+//
+// Only the expiry changes. It is taken until the expiry itself, grace not included, then refused with a 410;
+// after a commit or release it is 409 RESERVATION_FINALIZED. A server may shorten what it grants, may cap how
+// far ahead the expiry can be, and may limit how often a reservation is extended (409
+// MAX_EXTENSIONS_EXCEEDED). A closed tenant goes before the state of the reservation. These answers and a 404
+// are final for the lease.
+//
+// Schedule the next extend from remaining_ttl_ms less the round trip, keeping room for a failed attempt and
+// one retry; never from expires_at_ms and a local clock. Retry a failed extend with the same key, so that an
+// extend whose answer was lost is not applied twice. Package lease does all this.
+//
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/reservations/{reservation_id}/extend (the `ExtendReservation` operationId).
 func (c *ClientWithResponses) ExtendReservationWithResponse(ctx context.Context, reservationID ReservationID, params *ExtendReservationParams, body ExtendReservationJSONRequestBody, reqEditors ...RequestEditorFn) (*ExtendReservationResult, error) {
 	rsp, err := c.ExtendReservation(ctx, reservationID, params, body, reqEditors...)
 	if err != nil {
@@ -3966,10 +4995,17 @@ func (c *ClientWithResponses) ExtendReservationWithResponse(ctx context.Context,
 	return ParseExtendReservationResult(rsp)
 }
 
-// ReleaseReservationWithBodyWithResponse performs a POST /v1/reservations/{reservation_id}/release (the `ReleaseReservation` operationId) request,
-// with any type of body and a specified content type.
+// ReleaseReservationWithBodyWithResponse gives back all that a reservation holds and ends it.
 //
-// Returns a wrapper object for the known response body format(s).
+// It is taken until the expiry plus the grace period, then refused with a 410. A reservation that has ended
+// already is 409 RESERVATION_FINALIZED, unless this is a replay, which returns the first answer.
+//
+// An admin key may release any reservation, to free one that hangs. That is audited as done on the tenant's
+// behalf; give a reason that can be searched for.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/reservations/{reservation_id}/release (the `ReleaseReservation` operationId).
 func (c *ClientWithResponses) ReleaseReservationWithBodyWithResponse(ctx context.Context, reservationID ReservationID, params *ReleaseReservationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReleaseReservationResult, error) {
 	rsp, err := c.ReleaseReservationWithBody(ctx, reservationID, params, contentType, body, reqEditors...)
 	if err != nil {
@@ -3978,8 +5014,17 @@ func (c *ClientWithResponses) ReleaseReservationWithBodyWithResponse(ctx context
 	return ParseReleaseReservationResult(rsp)
 }
 
-// ReleaseReservationWithResponse performs a POST /v1/reservations/{reservation_id}/release (the `ReleaseReservation` operationId) request.
+// ReleaseReservationWithResponse gives back all that a reservation holds and ends it.
+//
+// It is taken until the expiry plus the grace period, then refused with a 410. A reservation that has ended
+// already is 409 RESERVATION_FINALIZED, unless this is a replay, which returns the first answer.
+//
+// An admin key may release any reservation, to free one that hangs. That is audited as done on the tenant's
+// behalf; give a reason that can be searched for.
+//
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/reservations/{reservation_id}/release (the `ReleaseReservation` operationId).
 func (c *ClientWithResponses) ReleaseReservationWithResponse(ctx context.Context, reservationID ReservationID, params *ReleaseReservationParams, body ReleaseReservationJSONRequestBody, reqEditors ...RequestEditorFn) (*ReleaseReservationResult, error) {
 	rsp, err := c.ReleaseReservation(ctx, reservationID, params, body, reqEditors...)
 	if err != nil {
