@@ -1,0 +1,2 @@
+// Package lease keeps reservations alive.
+package lease

@@ -1,0 +1,354 @@
+package lease
+
+import (
+	"math"
+	"time"
+)
+
+const (
+	// minAttemptBudget and minSafetyMargin keep a lease safe on a network faster than its clocks are exact.
+	minAttemptBudget = second
+	minSafetyMargin  = second
+	// maxRecoveryDelay bounds the wait between two recovery attempts however long the lead is.
+	maxRecoveryDelay = 30 * second
+	// maxZeroDelays proved successes in a row without a safe delay end the heartbeat: one immediate extend may help on a
+	// server that adds to the expiry, a second one would only burn the extension budget.
+	maxZeroDelays = 2
+)
+
+// schedule is the heartbeat algorithm of one reservation and nothing else: events go in, decisions come out, and no
+// clock is read. The same events give the same decisions. It is a plain value; it is not safe for concurrent use, and
+// its owner serializes the calls.
+//
+// Protocol: one attempt at a time.
+//
+//	d := s.succeed(create)            // the create's own answer comes first
+//	wait d.delay; d = s.dispatch(now)     // just before the attempt leaves, when a slot is free
+//	  actionSkip: wait d.delay and ask again; actionStop: the end; actionExtend: send with d.key, bounded by d.timeout
+//	d = s.succeed(...) or s.fail(...)     // the outcome of that attempt
+//
+// clockTrouble may come in at any time. An attempt cancelled because its lease is finished is not reported at all.
+type schedule struct {
+	params
+
+	// What the last proved success established.
+	received  time.Duration
+	timed     bool
+	leadFloor millis
+	timeout   time.Duration
+	path      path
+
+	// maxRTT is over all proved successes of this lease. It stays raw: doubled first, then rounded up.
+	maxRTT time.Duration
+	// zeroDelays counts proved primary successes in a row that left no safe delay.
+	zeroDelays int
+
+	inFlight bool
+	// unresolved: the outstanding key may have been applied without our knowing.
+	unresolved bool
+	recovery   recovery
+	// troubled: the clocks diverged since the last proved success.
+	troubled bool
+	// due is when the planned extend may leave.
+	due time.Duration
+
+	ledger ledger
+	// bound is the longest the reservation can live, counted from received, without the unresolved extend.
+	bound millis
+
+	// stopped is the final answer, nil while the heartbeat runs.
+	stopped *decision
+}
+
+// recovery is a streak of failures since the last proved success.
+type recovery struct {
+	active   bool
+	failedAt time.Duration
+	window   millis
+}
+
+// newSchedule starts a schedule; its first event is the create's success.
+func newSchedule(p params) schedule { return schedule{params: p} }
+
+// succeed takes a proved success and plans the next extend from it alone: the delay counts from success.received.
+func (s *schedule) succeed(e success) decision {
+	if s.stopped != nil {
+		return *s.stopped
+	}
+	elapsed := s.sinceSuccess(e)
+	timed := e.timed && !(s.troubled && s.inFlight)
+	rtt, forward := since(e.sent, e.received)
+	timed = timed && forward
+
+	s.received, s.timed = e.received, timed
+	s.inFlight, s.unresolved, s.troubled, s.recovery = false, false, false, recovery{}
+	if timed {
+		s.maxRTT = max(s.maxRTT, rtt)
+	}
+	grant, measured := s.ledger.record(e, elapsed)
+	s.lengthenBound(e, elapsed, grant, measured)
+
+	s.leadFloor = 0
+	if e.remaining == nil {
+		s.path, s.zeroDelays = pathFallback, 0
+		s.timeout = s.bounded(millis(s.ttl))
+		return s.planCadence(e, grant, elapsed)
+	}
+	s.path = pathPrimary
+	s.ledger.regime = regimeUnknown
+	remaining := max(0, millis(*e.remaining))
+	if timed {
+		s.leadFloor = max(0, remaining.minus(ceilMillis(rtt)))
+		s.timeout = s.bounded(s.leadFloor)
+	} else {
+		// Nothing is proved, and one immediate attempt is all there will be: it may take as long as the server's own
+		// figure affords.
+		s.timeout = s.bounded(remaining)
+	}
+	delay := max(0, s.leadFloor.minus(s.retryReserve()))
+	if delay > 0 {
+		s.zeroDelays = 0
+		return s.extend(e.received, shorten(delay, e.jitter), keyFresh)
+	}
+	if s.zeroDelays++; s.zeroDelays >= maxZeroDelays {
+		return s.stop(e.received, StopLeaseTooShort)
+	}
+	return s.extend(e.received, 0, keyFresh)
+}
+
+// fail takes a failed attempt: when to repeat it with the same key, counted from failure.at, or why not.
+func (s *schedule) fail(e failure) decision {
+	if s.stopped != nil {
+		return *s.stopped
+	}
+	s.inFlight = false
+	switch e.class {
+	case failedPermanent:
+		return s.stop(e.at, e.reason)
+	case failedRejected:
+		return s.stop(e.at, StopRejected)
+	case failedTransient, failedAmbiguous:
+		s.unresolved = true
+	}
+	if s.path == pathFallback {
+		return s.retryCadence(e)
+	}
+	return s.recover(e)
+}
+
+// recover decides about a same-key retry on the primary path. The order of the stops is part of the contract.
+func (s *schedule) recover(e failure) decision {
+	last := s.recovery
+	lead := s.leadAt(e.at, 0)
+	window := lead.minus(s.attemptBudget()).minus(s.safetyMargin())
+	s.recovery = recovery{active: true, failedAt: e.at, window: window}
+
+	if window < 0 {
+		return s.stop(e.at, StopRetryWindow)
+	}
+	if last.active && last.window == 0 {
+		return s.stop(e.at, StopZeroWindow)
+	}
+	if last.active && e.at <= last.failedAt && window >= last.window {
+		return s.stop(e.at, StopNoProgress)
+	}
+	if e.class == failedThrottled {
+		wait := ceilMillis(e.retryAfter)
+		if !e.hasRetryAfter || wait < 0 || wait == forever || wait > window {
+			return s.stop(e.at, StopThrottled)
+		}
+		return s.extend(e.at, wait, keySame)
+	}
+	return s.extend(e.at, min(maxRecoveryDelay, lead/4, window), keySame)
+}
+
+// dispatch is asked at the instant an attempt would leave, after any wait for a slot: send it now, skip it (fallback),
+// or drop it because a recovery would no longer fit the lead.
+func (s *schedule) dispatch(at time.Duration) decision {
+	if s.stopped != nil {
+		return *s.stopped
+	}
+	if s.path == pathFallback {
+		if d, held := s.holdBeat(at); held {
+			return d
+		}
+	} else if s.recovery.active && s.leadAt(at, 0) < s.attemptBudget() {
+		return s.stop(at, StopRetryWindow)
+	}
+	s.inFlight = true
+	return s.extend(at, 0, s.key())
+}
+
+// clockTrouble tells that wall and monotonic time diverged by more than clockTolerance since the last proved success or
+// inside the attempt in flight. The proved lead is void from here on. Telling it again before the next success changes
+// nothing.
+func (s *schedule) clockTrouble(at time.Duration) decision {
+	if s.stopped != nil {
+		return *s.stopped
+	}
+	s.leadFloor, s.troubled = 0, true
+	switch {
+	case s.inFlight:
+		d := s.decide(at, actionAwait, 0, s.key())
+		return d
+	case s.path == pathFallback:
+		return s.hurryBeat(at)
+	case s.recovery.active:
+		return s.stop(at, StopRetryWindow)
+	}
+	// The extend that starts now is the one immediate attempt a void lead allows.
+	s.zeroDelays = max(s.zeroDelays, 1)
+	return s.extend(at, 0, keyFresh)
+}
+
+// lead is the proved lead at an instant, never below 0: a lower bound on the reservation's life. gap is how far the wall
+// clock ran ahead of the monotonic one since the last proved success (0 or less: it did not).
+func (s *schedule) lead(at, gap time.Duration) time.Duration {
+	return s.leadAt(at, gap).duration()
+}
+
+func (s *schedule) leadAt(at, gap time.Duration) millis {
+	elapsed, known := since(s.received, at)
+	if !known {
+		return 0
+	}
+	elapsed = plusDuration(elapsed, max(0, gap))
+	if s.path == pathFallback {
+		return max(0, s.ledger.lead(elapsed))
+	}
+	return max(0, s.leadFloor.minus(ceilMillis(elapsed)))
+}
+
+// upperBound is the longest the reservation can still live: the last remaining_ttl_ms, or the requested ttl with the
+// grants measured since, plus one ttl while an extend is in flight or unresolved, less what elapsed. 0 or less: it is
+// gone. gap is as for lead.
+func (s *schedule) upperBound(at, gap time.Duration) time.Duration {
+	elapsed, _ := since(s.received, at)
+	elapsed = plusDuration(elapsed, max(0, gap))
+	bound := s.bound
+	if s.inFlight || s.unresolved {
+		bound = bound.plus(millis(s.ttl))
+	}
+	return plusDuration(bound.duration(), -elapsed)
+}
+
+// proved reports whether lead decides about loss. Where it is false (timing unknown, or the fallback) lead is no measure
+// of the lease, and upperBound decides.
+func (s *schedule) proved() bool { return s.path == pathPrimary && s.timed && !s.troubled }
+
+// attemptBudget is the time one complete attempt may take, as far as it can be known.
+func (s *schedule) attemptBudget() millis {
+	budget := forever
+	if s.timeout > 0 {
+		budget = ceilMillis(s.timeout)
+	}
+	return max(budget, minAttemptBudget, s.twoRTT())
+}
+
+// safetyMargin is the slack for scheduling and the network.
+func (s *schedule) safetyMargin() millis { return max(minSafetyMargin, s.twoRTT()) }
+
+// retryReserve holds one failed attempt, one same-key retry, and the margin.
+func (s *schedule) retryReserve() millis {
+	return s.attemptBudget().times(2).plus(s.safetyMargin())
+}
+
+func (s *schedule) twoRTT() millis { return ceilMillis(plusDuration(s.maxRTT, s.maxRTT)) }
+
+// bounded is the bound of the next attempts on a lease with this much lead.
+func (s *schedule) bounded(lead millis) time.Duration {
+	if s.params.timeout != 0 {
+		return max(s.params.timeout, unbounded)
+	}
+	return fittedTimeout(lead.duration())
+}
+
+// fittedTimeout is the bound of one extend attempt that suits a lease of this lead: an eighth of what is left beside the
+// least margin, in whole milliseconds, from 1 s to 10 s. An eighth, not a quarter: after one answer as slow as the bound
+// allows, the doubled round trip must still leave attempt_budget < (lead - margin) / 2.
+func fittedTimeout(lead time.Duration) time.Duration {
+	const least, most = time.Second, 10 * time.Second
+	eighth := ((lead - minSafetyMargin.duration()) / 8).Truncate(time.Millisecond)
+	return min(max(eighth, least), most)
+}
+
+// shorten takes the jitter off a positive delay, and never all of it.
+func shorten(delay millis, jitter float64) millis {
+	if !(jitter > 0) {
+		return delay
+	}
+	cut := float64(delay) * min(jitter, 1)
+	if cut >= float64(delay-1) {
+		return 1
+	}
+	return delay - millis(math.Ceil(cut))
+}
+
+// sinceSuccess is the time from the success before to this one; unknown is 0, which makes the fallback tighten.
+func (s *schedule) sinceSuccess(e success) time.Duration {
+	if e.create {
+		return 0
+	}
+	elapsed, _ := since(s.received, e.received)
+	return plusDuration(elapsed, max(0, e.gap))
+}
+
+// lengthenBound keeps the upper bound on the reservation's life. A field states it; otherwise it moves by what was
+// granted, and by a whole ttl when that could not be measured.
+func (s *schedule) lengthenBound(e success, elapsed time.Duration, grant millis, measured bool) {
+	switch {
+	case e.remaining != nil:
+		s.bound = max(0, millis(*e.remaining))
+	case e.create:
+		s.bound = millis(s.ttl)
+	case measured:
+		s.bound = s.bound.minus(millis(elapsed / time.Millisecond)).plus(grant)
+	default:
+		s.bound = s.bound.minus(millis(elapsed / time.Millisecond)).plus(millis(s.ttl))
+	}
+}
+
+// key is the rule for the extend that is planned: the outstanding key until a proved success.
+func (s *schedule) key() keyRule {
+	if s.recovery.active {
+		return keySame
+	}
+	return keyFresh
+}
+
+func (s *schedule) extend(at time.Duration, delay millis, key keyRule) decision {
+	d := s.decide(at, actionExtend, delay, key)
+	s.due = plusDuration(at, d.delay)
+	return d
+}
+
+func (s *schedule) stop(at time.Duration, reason StopReason) decision {
+	d := s.decide(at, actionStop, 0, s.key())
+	d.reason = reason
+	s.stopped = &d
+	return d
+}
+
+func (s *schedule) decide(at time.Duration, a action, delay millis, key keyRule) decision {
+	d := decision{
+		action:  a,
+		delay:   delay.duration(),
+		key:     key,
+		timeout: s.timeout,
+		path:    s.path,
+		figures: figures{
+			leadFloor:     s.leadFloor.duration(),
+			lead:          s.lead(at, 0),
+			attemptBudget: s.attemptBudget().duration(),
+			safetyMargin:  s.safetyMargin().duration(),
+			retryReserve:  s.retryReserve().duration(),
+			regime:        s.ledger.regime,
+		},
+	}
+	if s.path == pathFallback {
+		d.grant, d.cadence = s.ledger.grant.duration(), s.ledger.cadence.duration()
+	} else if s.recovery.active {
+		d.retryWindow = s.recovery.window.duration()
+	}
+	return d
+}
