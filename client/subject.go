@@ -1,0 +1,60 @@
+package client
+
+import (
+	"maps"
+
+	"github.com/cycles-protocol/cycles-go/gen"
+)
+
+// subjectLevel is one standard field of a subject, in the canonical order of
+// scope derivation.
+type subjectLevel struct {
+	name string
+	at   func(*gen.Subject) **string
+}
+
+var subjectLevels = [...]subjectLevel{
+	{"tenant", func(s *gen.Subject) **string { return &s.Tenant }},
+	{"workspace", func(s *gen.Subject) **string { return &s.Workspace }},
+	{"app", func(s *gen.Subject) **string { return &s.App }},
+	{"workflow", func(s *gen.Subject) **string { return &s.Workflow }},
+	{"agent", func(s *gen.Subject) **string { return &s.Agent }},
+	{"toolset", func(s *gen.Subject) **string { return &s.Toolset }},
+}
+
+// cloneSubject copies what the pointers and the map of s lead to, so that no
+// later change by the caller reaches the copy.
+func cloneSubject(s gen.Subject) gen.Subject {
+	for _, level := range subjectLevels {
+		if p := level.at(&s); *p != nil {
+			v := **p
+			*p = &v
+		}
+	}
+	s.Dimensions = maps.Clone(s.Dimensions)
+	return s
+}
+
+// withDefaults is s with the missing levels and dimensions taken from d. It
+// writes to neither.
+func withDefaults(s, d gen.Subject) gen.Subject {
+	for _, level := range subjectLevels {
+		if p := level.at(&s); *p == nil {
+			*p = *level.at(&d)
+		}
+	}
+	switch {
+	case len(d.Dimensions) == 0:
+	case len(s.Dimensions) == 0:
+		s.Dimensions = d.Dimensions
+	default:
+		merged := maps.Clone(d.Dimensions)
+		maps.Copy(merged, s.Dimensions)
+		s.Dimensions = merged
+	}
+	return s
+}
+
+func checkDefaultSubject(s gen.Subject) error {
+	return nil
+}
