@@ -16,9 +16,9 @@ const clockTolerance = time.Second
 type params struct {
 	// ttl is the ttl_ms that was requested at create, and the extend_by_ms of every extend.
 	ttl int64
-	// timeout is the caller's fixed bound for one extend attempt (at least 1 ms in practice; any positive value is
-	// taken). 0 fits the bound to the lease (see fittedTimeout), unbounded says that none is enforced.
-	timeout time.Duration
+	// fixedTimeout is the caller's bound for one extend attempt. 0 fits the bound to the lease (see fittedTimeout),
+	// unbounded says that none is enforced.
+	fixedTimeout time.Duration
 }
 
 // success is a proved 200 of a create or an extend. Nothing else is: another or an unproved 2xx is a failure of class

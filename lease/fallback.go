@@ -3,7 +3,7 @@ package lease
 import "time"
 
 const (
-	minCadence     = 500 * millis(1)
+	minCadence     = second / 2
 	maxHeldCadence = 30 * second
 )
 
@@ -13,23 +13,28 @@ const (
 type ledger struct {
 	expiry    int64
 	hasExpiry bool
-	// sum is all grants measured so far less the time from the create's receipt to the last success: a lower bound on
-	// the lead, since it leaves the unknown initial lease out.
-	sum millis
+	// origin is the create's receipt, moved back by the time the monotonic clock is known to have missed.
+	origin time.Duration
+	// granted is the sum of all grants since. The initial lease is not in it: nothing states that one.
+	granted millis
 	// grant is the last measured one, 0 when the last success could not be measured.
 	grant   millis
 	cadence millis
 	regime  regime
 }
 
-// record books a success that came elapsed after the one before. It reports the grant, and whether it was measured.
-func (l *ledger) record(e success, elapsed time.Duration) (millis, bool) {
-	l.sum = l.sum.minus(ceilMillis(elapsed))
+// record books a success. It reports the grant, and whether it could be measured.
+func (l *ledger) record(e success) (millis, bool) {
+	if e.create {
+		l.origin = e.received
+	} else {
+		l.origin = plusDuration(l.origin, -max(0, e.gap))
+	}
 	measured := l.hasExpiry && e.expiresAt != nil && !e.create
 	l.grant = 0
 	if measured {
 		l.grant = millis(*e.expiresAt).minus(millis(l.expiry))
-		l.sum = l.sum.plus(l.grant)
+		l.granted = l.granted.plus(l.grant)
 	}
 	if e.expiresAt != nil {
 		l.expiry, l.hasExpiry = *e.expiresAt, true
@@ -37,8 +42,11 @@ func (l *ledger) record(e success, elapsed time.Duration) (millis, bool) {
 	return l.grant, measured
 }
 
-// lead is the lower bound some time after the last success. It may be negative: nothing is known then.
-func (l *ledger) lead(elapsed time.Duration) millis { return l.sum.minus(ceilMillis(elapsed)) }
+// lead is the lower bound at an instant. It may be negative: then the ledger knows of no lead.
+func (l *ledger) lead(at time.Duration) millis {
+	elapsed, _ := since(l.origin, at)
+	return l.granted.minus(ceilMillis(elapsed))
+}
 
 // planCadence plans the next beat after a success without remaining_ttl_ms.
 func (s *schedule) planCadence(e success, grant millis, elapsed time.Duration) decision {
@@ -114,5 +122,5 @@ func (s *schedule) hurryBeat(at time.Duration) decision {
 		return s.extend(at, 0, keyFresh)
 	}
 	wait, _ := since(at, s.due)
-	return s.extend(at, millis(wait/time.Millisecond), keySame)
+	return s.decide(at, actionExtend, wait, keySame)
 }

@@ -47,8 +47,8 @@ type schedule struct {
 	// unresolved: the outstanding key may have been applied without our knowing.
 	unresolved bool
 	recovery   recovery
-	// troubled: the clocks diverged since the last proved success.
-	troubled bool
+	// troubled: the clocks diverged since the last proved success; attemptTroubled: they did inside the attempt in flight.
+	troubled, attemptTroubled bool
 	// due is when the planned extend may leave.
 	due time.Duration
 
@@ -76,16 +76,16 @@ func (s *schedule) succeed(e success) decision {
 		return *s.stopped
 	}
 	elapsed := s.sinceSuccess(e)
-	timed := e.timed && !(s.troubled && s.inFlight)
 	rtt, forward := since(e.sent, e.received)
-	timed = timed && forward
+	timed := e.timed && forward && !s.attemptTroubled
 
 	s.received, s.timed = e.received, timed
-	s.inFlight, s.unresolved, s.troubled, s.recovery = false, false, false, recovery{}
+	s.inFlight, s.unresolved, s.recovery = false, false, recovery{}
+	s.troubled, s.attemptTroubled = false, false
 	if timed {
 		s.maxRTT = max(s.maxRTT, rtt)
 	}
-	grant, measured := s.ledger.record(e, elapsed)
+	grant, measured := s.ledger.record(e)
 	s.lengthenBound(e, elapsed, grant, measured)
 
 	s.leadFloor = 0
@@ -121,23 +121,23 @@ func (s *schedule) fail(e failure) decision {
 	if s.stopped != nil {
 		return *s.stopped
 	}
-	s.inFlight = false
-	switch e.class {
-	case failedPermanent:
+	s.inFlight, s.attemptTroubled = false, false
+	switch {
+	case e.class == failedPermanent && e.reason.Permanent():
 		return s.stop(e.at, e.reason)
-	case failedRejected:
+	case e.class == failedRejected || e.class == failedPermanent:
 		return s.stop(e.at, StopRejected)
-	case failedTransient, failedAmbiguous:
+	case e.class != failedThrottled:
 		s.unresolved = true
 	}
 	if s.path == pathFallback {
 		return s.retryCadence(e)
 	}
-	return s.recover(e)
+	return s.planRecovery(e)
 }
 
-// recover decides about a same-key retry on the primary path. The order of the stops is part of the contract.
-func (s *schedule) recover(e failure) decision {
+// planRecovery decides about a same-key retry on the primary path. The order of the stops is part of the contract.
+func (s *schedule) planRecovery(e failure) decision {
 	last := s.recovery
 	lead := s.leadAt(e.at, 0)
 	window := lead.minus(s.attemptBudget()).minus(s.safetyMargin())
@@ -179,18 +179,20 @@ func (s *schedule) dispatch(at time.Duration) decision {
 	return s.extend(at, 0, s.key())
 }
 
-// clockTrouble tells that wall and monotonic time diverged by more than clockTolerance since the last proved success or
-// inside the attempt in flight. The proved lead is void from here on. Telling it again before the next success changes
-// nothing.
+// clockTrouble tells that wall and monotonic time diverged by more than clockTolerance since the last proved success. The
+// proved lead is void from here on. Told first while an attempt is in flight, it voids that attempt's timing too. Telling
+// it again before the next success changes nothing.
 func (s *schedule) clockTrouble(at time.Duration) decision {
 	if s.stopped != nil {
 		return *s.stopped
 	}
+	told := s.troubled
 	s.leadFloor, s.troubled = 0, true
 	switch {
 	case s.inFlight:
-		d := s.decide(at, actionAwait, 0, s.key())
-		return d
+		// An attempt that left after the trouble was told has nothing to do with it.
+		s.attemptTroubled = s.attemptTroubled || !told
+		return s.decide(at, actionAwait, 0, s.key())
 	case s.path == pathFallback:
 		return s.hurryBeat(at)
 	case s.recovery.active:
@@ -212,11 +214,10 @@ func (s *schedule) leadAt(at, gap time.Duration) millis {
 	if !known {
 		return 0
 	}
-	elapsed = plusDuration(elapsed, max(0, gap))
 	if s.path == pathFallback {
-		return max(0, s.ledger.lead(elapsed))
+		return max(0, s.ledger.lead(plusDuration(at, max(0, gap))))
 	}
-	return max(0, s.leadFloor.minus(ceilMillis(elapsed)))
+	return max(0, s.leadFloor.minus(ceilMillis(plusDuration(elapsed, max(0, gap)))))
 }
 
 // upperBound is the longest the reservation can still live: the last remaining_ttl_ms, or the requested ttl with the
@@ -257,8 +258,8 @@ func (s *schedule) twoRTT() millis { return ceilMillis(plusDuration(s.maxRTT, s.
 
 // bounded is the bound of the next attempts on a lease with this much lead.
 func (s *schedule) bounded(lead millis) time.Duration {
-	if s.params.timeout != 0 {
-		return max(s.params.timeout, unbounded)
+	if s.fixedTimeout != 0 {
+		return max(s.fixedTimeout, unbounded)
 	}
 	return fittedTimeout(lead.duration())
 }
@@ -317,7 +318,7 @@ func (s *schedule) key() keyRule {
 }
 
 func (s *schedule) extend(at time.Duration, delay millis, key keyRule) decision {
-	d := s.decide(at, actionExtend, delay, key)
+	d := s.decide(at, actionExtend, delay.duration(), key)
 	s.due = plusDuration(at, d.delay)
 	return d
 }
@@ -329,10 +330,10 @@ func (s *schedule) stop(at time.Duration, reason StopReason) decision {
 	return d
 }
 
-func (s *schedule) decide(at time.Duration, a action, delay millis, key keyRule) decision {
+func (s *schedule) decide(at time.Duration, a action, delay time.Duration, key keyRule) decision {
 	d := decision{
 		action:  a,
-		delay:   delay.duration(),
+		delay:   delay,
 		key:     key,
 		timeout: s.timeout,
 		path:    s.path,
