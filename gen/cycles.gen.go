@@ -160,9 +160,9 @@ type Amount struct {
 	Unit UnitEnum `json:"unit"`
 }
 
-// Balance is the ledger's view of one scope in one unit; every amount in it has that unit. If allocated, spent,
-// reserved and debt are all present, then remaining = allocated - spent - reserved - debt. Without allocated,
-// take remaining as it is and derive nothing.
+// Balance is the ledger's view of one scope in one unit; every amount in it has that unit. Where the server tells
+// them all, remaining is allocated less spent, reserved and debt. Where it does not tell allocated, take
+// remaining as it is and derive nothing.
 //
 // Debt is what was used while there was no budget to pay for it. While there is debt, new reservations are
 // refused with DEBT_OUTSTANDING unless the policy allows them; while is_over_limit is set, all of them
@@ -280,10 +280,10 @@ type CommitResponse struct {
 // CommitResponseStatus is always COMMITTED.
 type CommitResponseStatus string
 
-// CyclesEvidenceEnvelope is a signed record of one decision, commit, release or error, as a server publishes it. Its id is the
-// hash of its canonical JSON with evidence_id and signature emptied, and the signature covers the same
-// bytes, so it can be checked offline. How to check it is defined by the evidence document, version 0.2,
-// not here. Check the bytes as received: decoding and encoding again may change them.
+// CyclesEvidenceEnvelope is a signed record of one operation, as a server publishes it. Its id is the hash of its canonical JSON,
+// in which evidence_id and signature are left blank, and the signature vouches for the same content, so that
+// it can be checked offline. How, is defined by the evidence document, version 0.2, and not here. Check
+// what was received: decoding and encoding it again may change it.
 type CyclesEvidenceEnvelope struct {
 	// ArtifactType says what kind of operation the envelope records.
 	ArtifactType CyclesEvidenceEnvelopeArtifactType `json:"artifact_type"`
@@ -335,7 +335,7 @@ type CyclesEvidenceJWK struct {
 	// CyclesNbfMs is the first instant at which the key is valid, in ms since the Unix epoch.
 	CyclesNbfMs int64 `json:"cycles_nbf_ms"`
 
-	// Kid names the key. It is the fragment of a did:cycles signer_did.
+	// Kid names the key. A did:cycles signer_did ends in "#" and this name.
 	Kid string `json:"kid"`
 
 	// Kty is the key type.
@@ -361,8 +361,8 @@ type CyclesEvidenceJWKKty string
 // CyclesEvidenceJWKStatus is a hint for people. The validity window decides, not this.
 type CyclesEvidenceJWKStatus string
 
-// CyclesEvidenceJWKS is the set of keys a server signs evidence with, as an RFC 7517 JWK set. Pick the key whose validity
-// window covers the envelope's issued_at_ms, never merely the newest one.
+// CyclesEvidenceJWKS is the set of keys a server signs evidence with, as an RFC 7517 JWK set. The key to verify an envelope
+// with is the one that was valid at its issued_at_ms, which need not be the newest.
 type CyclesEvidenceJWKS struct {
 	// Keys holds the active key and the retired ones, which stay so that old envelopes still verify.
 	Keys                 []CyclesEvidenceJWK    `json:"keys"`
@@ -459,7 +459,7 @@ type DecisionResponse struct {
 //   - BUDGET_CLOSED (409): a budget is closed for good
 //   - OVERDRAFT_LIMIT_EXCEEDED (409): the charge would pass the overdraft limit, or a scope is over it already
 //   - DEBT_OUTSTANDING (409): a scope has debt to repay before it can hold new work
-//   - RESERVATION_FINALIZED (409): the reservation is committed or released already
+//   - RESERVATION_FINALIZED (409): the reservation has been settled already, by a commit or a release
 //   - IDEMPOTENCY_MISMATCH (409): the key was used before with another payload
 //   - MAX_EXTENSIONS_EXCEEDED (409): the reservation cannot be extended any more
 //   - TENANT_CLOSED (409): the tenant that owns the budget is closed, which is final
@@ -604,9 +604,8 @@ type ReservationCreateRequest struct {
 	TTLMs *int64 `json:"ttl_ms,omitempty"`
 }
 
-// ReservationCreateResponse is the answer to a reserve. A live request that cannot be met is not answered with this but with an
-// error, so a live decision is ALLOW or ALLOW_WITH_CAPS and names a reservation. A dry run may be DENY and
-// never names one.
+// ReservationCreateResponse is the answer to a reserve. A live request that cannot be met gets an error instead, so a live answer
+// permits and names a reservation. A dry run may be DENY and never names one.
 type ReservationCreateResponse struct {
 	// AffectedScopes names the scopes the reservation touches, outermost first.
 	AffectedScopes []string `json:"affected_scopes"`
@@ -631,8 +630,8 @@ type ReservationCreateResponse struct {
 	ReasonCode *DecisionReasonCode `json:"reason_code,omitempty"`
 
 	// RemainingTTLMs is how much life was left while the server wrote the response, in ms, never negative. It is the one
-	// safe input for scheduling the first extend. A replay computes it anew, as 0 once the reservation is
-	// no longer ACTIVE. Absent on a dry run and from servers older than this edition; absent is not zero.
+	// safe input for scheduling the first extend. A replay computes it anew, as 0 once the reservation has
+	// ended. Absent on a dry run and from servers older than this edition; absent is not zero.
 	RemainingTTLMs *int64 `json:"remaining_ttl_ms,omitempty"`
 
 	// ReservationID names the reservation made. Absent on a dry run.
@@ -734,8 +733,8 @@ type ReservationExtendResponse struct {
 	ExpiresAtMs int64 `json:"expires_at_ms"`
 
 	// RemainingTTLMs is how much life was left while the server wrote the response, in ms, never negative. The next extend
-	// is scheduled from it. A replay computes it anew from the expiry of that extend: it is 0 once the
-	// reservation is no longer ACTIVE, and may be too small, never too large, if another extend went further.
+	// is scheduled from it. A replay computes it anew from the expiry of that extend: 0 once the reservation has
+	// ended, and too small, never too large, if a later extend went further.
 	// Absent from servers older than this edition; absent is not zero.
 	RemainingTTLMs *int64 `json:"remaining_ttl_ms,omitempty"`
 

@@ -23,9 +23,12 @@
 //     members, takes null for a required one and the last of two equal keys,
 //     and neither bounds nor enums are checked. Package client proves an
 //     answer before it decodes it; use that to talk to a server.
+//   - They encode what they are given. An optional list or map that is empty
+//     is left out; a required list that is nil becomes null, which the
+//     contract forbids, so a server must give it an empty one.
 //   - The raw client neither retries, times out, authenticates nor reads the
-//     response, and a reservation id goes into the path as it is: an empty id,
-//     "." and ".." make a request for another resource. Check ids first.
+//     response. It escapes a reservation id but does not check it: the empty
+//     id, "." and ".." make a request for another resource. Check ids first.
 //   - The generator also knows how to make parsers of responses
 //     (ClientWithResponses). They are left out on purpose: they call {} and
 //     null a success, read a body of any size, and when a header is odd or an
