@@ -28,13 +28,13 @@ func (l *ledger) record(e success) (millis, bool) {
 	if e.create {
 		l.origin = e.received
 	} else {
-		l.origin = plusDuration(l.origin, -max(0, e.gap))
+		l.origin = plus(l.origin, -max(0, e.gap))
 	}
 	measured := l.hasExpiry && e.expiresAt != nil && !e.create
 	l.grant = 0
 	if measured {
-		l.grant = millis(*e.expiresAt).minus(millis(l.expiry))
-		l.granted = l.granted.plus(l.grant)
+		l.grant = minus(millis(*e.expiresAt), millis(l.expiry))
+		l.granted = plus(l.granted, l.grant)
 	}
 	if e.expiresAt != nil {
 		l.expiry, l.hasExpiry = *e.expiresAt, true
@@ -45,7 +45,7 @@ func (l *ledger) record(e success) (millis, bool) {
 // lead is the lower bound at an instant. It may be negative: then the ledger knows of no lead.
 func (l *ledger) lead(at time.Duration) millis {
 	elapsed, _ := since(l.origin, at)
-	return l.granted.minus(ceilMillis(elapsed))
+	return minus(l.granted, ceilMillis(elapsed))
 }
 
 // planCadence plans the next beat after a success without remaining_ttl_ms.
@@ -71,15 +71,15 @@ func (s *schedule) heldCadence() millis { return min(millis(s.ttl)/2, maxHeldCad
 
 // regimeOf reads the server from one grant. It is a guess; see the package comment for what it cannot tell apart.
 func regimeOf(grant millis, elapsed time.Duration, ttl millis) regime {
-	if grant.times(10) >= ttl.times(9) {
+	if times(grant, 10) >= times(ttl, 9) {
 		return regimeFull
 	}
 	if grant <= 0 {
 		return regimeMaximumLead
 	}
 	// 0.75 x elapsed <= grant <= 1.25 x elapsed, in raw durations, so that no rounding moves the band.
-	fourGrants := grant.times(4).duration()
-	if fourGrants >= timesDuration(elapsed, 3) && fourGrants <= timesDuration(elapsed, 5) {
+	fourGrants := times(grant, 4).duration()
+	if fourGrants >= times(elapsed, 3) && fourGrants <= times(elapsed, 5) {
 		return regimeMaximumLead
 	}
 	return regimeClamped
@@ -107,7 +107,7 @@ func (s *schedule) holdBeat(at time.Duration) (decision, bool) {
 	if s.recovery.active || s.troubled || s.ledger.grant <= 0 {
 		return decision{}, false
 	}
-	if s.leadAt(at, 0).times(2) < s.ledger.grant.times(3) {
+	if times(s.leadAt(at, 0), 2) < times(s.ledger.grant, 3) {
 		return decision{}, false
 	}
 	d := s.extend(at, s.ledger.cadence, keyFresh)

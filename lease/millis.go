@@ -5,49 +5,48 @@ import (
 	"time"
 )
 
-// millis is a signed number of milliseconds. Sums, differences and products saturate instead of wrapping; forever is
-// positive infinity.
+// millis is a signed number of milliseconds; forever is positive infinity.
 type millis int64
 
 const (
 	forever millis = math.MaxInt64
-	never   millis = math.MinInt64
 
 	second millis = 1000
 )
 
-func (m millis) plus(n millis) millis {
-	sum := m + n
+// plus, minus and times work on one unit, milliseconds or raw durations. Where the exact result does not fit they
+// saturate: a lease must not come out long because a number wrapped.
+func plus[T ~int64](a, b T) T {
+	sum := a + b
 	switch {
-	case m > 0 && n > 0 && sum < 0:
-		return forever
-	case m < 0 && n < 0 && sum >= 0:
-		return never
+	case a > 0 && b > 0 && sum < 0:
+		return math.MaxInt64
+	case a < 0 && b < 0 && sum >= 0:
+		return math.MinInt64
 	}
 	return sum
 }
 
-func (m millis) minus(n millis) millis {
-	diff := m - n
+func minus[T ~int64](a, b T) T {
+	diff := a - b
 	switch {
-	case m >= 0 && n < 0 && diff < 0:
-		return forever
-	case m < 0 && n > 0 && diff >= 0:
-		return never
+	case a >= 0 && b < 0 && diff < 0:
+		return math.MaxInt64
+	case a < 0 && b > 0 && diff >= 0:
+		return math.MinInt64
 	}
 	return diff
 }
 
-// times multiplies by a small positive factor.
-func (m millis) times(factor int64) millis {
-	f := millis(factor)
+// times multiplies by a positive factor.
+func times[T ~int64](a, factor T) T {
 	switch {
-	case m > forever/f:
-		return forever
-	case m < never/f:
-		return never
+	case a > math.MaxInt64/factor:
+		return math.MaxInt64
+	case a < math.MinInt64/factor:
+		return math.MinInt64
 	}
-	return m * f
+	return a * factor
 }
 
 // duration converts exactly where a Duration can hold the value, and saturates where it cannot.
@@ -81,28 +80,5 @@ func since(from, to time.Duration) (time.Duration, bool) {
 	if to < from {
 		return 0, false
 	}
-	if elapsed := to - from; elapsed >= 0 {
-		return elapsed, true
-	}
-	return math.MaxInt64, true
-}
-
-// plusDuration adds two durations, saturating.
-func plusDuration(a, b time.Duration) time.Duration {
-	sum := a + b
-	switch {
-	case a > 0 && b > 0 && sum < 0:
-		return math.MaxInt64
-	case a < 0 && b < 0 && sum >= 0:
-		return math.MinInt64
-	}
-	return sum
-}
-
-// timesDuration multiplies a duration that is not negative by a small positive factor, saturating.
-func timesDuration(d time.Duration, factor int64) time.Duration {
-	if d > math.MaxInt64/time.Duration(factor) {
-		return math.MaxInt64
-	}
-	return d * time.Duration(factor)
+	return minus(to, from), true
 }

@@ -53,8 +53,8 @@ type schedule struct {
 	due time.Duration
 
 	ledger ledger
-	// bound is the longest the reservation can live, counted from received, without the unresolved extend.
-	bound millis
+	// latestEnd is the last instant the reservation can be alive at, the unresolved extend aside.
+	latestEnd time.Duration
 
 	// stopped is the final answer, nil while the heartbeat runs.
 	stopped *decision
@@ -86,26 +86,26 @@ func (s *schedule) succeed(e success) decision {
 		s.maxRTT = max(s.maxRTT, rtt)
 	}
 	grant, measured := s.ledger.record(e)
-	s.lengthenBound(e, elapsed, grant, measured)
+	s.moveEnd(e, grant, measured)
 
 	s.leadFloor = 0
 	if e.remaining == nil {
 		s.path, s.zeroDelays = pathFallback, 0
-		s.timeout = s.bounded(millis(s.ttl))
+		s.timeout = s.timeoutFor(millis(s.ttl))
 		return s.planCadence(e, grant, elapsed)
 	}
 	s.path = pathPrimary
 	s.ledger.regime = regimeUnknown
 	remaining := max(0, millis(*e.remaining))
 	if timed {
-		s.leadFloor = max(0, remaining.minus(ceilMillis(rtt)))
-		s.timeout = s.bounded(s.leadFloor)
+		s.leadFloor = max(0, minus(remaining, ceilMillis(rtt)))
+		s.timeout = s.timeoutFor(s.leadFloor)
 	} else {
 		// Nothing is proved, and one immediate attempt is all there will be: it may take as long as the server's own
 		// figure affords.
-		s.timeout = s.bounded(remaining)
+		s.timeout = s.timeoutFor(remaining)
 	}
-	delay := max(0, s.leadFloor.minus(s.retryReserve()))
+	delay := max(0, minus(s.leadFloor, s.retryReserve()))
 	if delay > 0 {
 		s.zeroDelays = 0
 		return s.extend(e.received, shorten(delay, e.jitter), keyFresh)
@@ -140,7 +140,7 @@ func (s *schedule) fail(e failure) decision {
 func (s *schedule) planRecovery(e failure) decision {
 	last := s.recovery
 	lead := s.leadAt(e.at, 0)
-	window := lead.minus(s.attemptBudget()).minus(s.safetyMargin())
+	window := minus(minus(lead, s.attemptBudget()), s.safetyMargin())
 	s.recovery = recovery{active: true, failedAt: e.at, window: window}
 
 	if window < 0 {
@@ -215,22 +215,20 @@ func (s *schedule) leadAt(at, gap time.Duration) millis {
 		return 0
 	}
 	if s.path == pathFallback {
-		return max(0, s.ledger.lead(plusDuration(at, max(0, gap))))
+		return max(0, s.ledger.lead(plus(at, max(0, gap))))
 	}
-	return max(0, s.leadFloor.minus(ceilMillis(plusDuration(elapsed, max(0, gap)))))
+	return max(0, minus(s.leadFloor, ceilMillis(plus(elapsed, max(0, gap)))))
 }
 
 // upperBound is the longest the reservation can still live: the last remaining_ttl_ms, or the requested ttl with the
 // grants measured since, plus one ttl while an extend is in flight or unresolved, less what elapsed. 0 or less: it is
 // gone. gap is as for lead.
 func (s *schedule) upperBound(at, gap time.Duration) time.Duration {
-	elapsed, _ := since(s.received, at)
-	elapsed = plusDuration(elapsed, max(0, gap))
-	bound := s.bound
+	end := s.latestEnd
 	if s.inFlight || s.unresolved {
-		bound = bound.plus(millis(s.ttl))
+		end = plus(end, millis(s.ttl).duration())
 	}
-	return plusDuration(bound.duration(), -elapsed)
+	return minus(end, plus(max(at, s.received), max(0, gap)))
 }
 
 // proved reports whether lead decides about loss. Where it is false (timing unknown, or the fallback) lead is no measure
@@ -251,15 +249,15 @@ func (s *schedule) safetyMargin() millis { return max(minSafetyMargin, s.twoRTT(
 
 // retryReserve holds one failed attempt, one same-key retry, and the margin.
 func (s *schedule) retryReserve() millis {
-	return s.attemptBudget().times(2).plus(s.safetyMargin())
+	return plus(times(s.attemptBudget(), 2), s.safetyMargin())
 }
 
-func (s *schedule) twoRTT() millis { return ceilMillis(plusDuration(s.maxRTT, s.maxRTT)) }
+func (s *schedule) twoRTT() millis { return ceilMillis(plus(s.maxRTT, s.maxRTT)) }
 
-// bounded is the bound of the next attempts on a lease with this much lead.
-func (s *schedule) bounded(lead millis) time.Duration {
+// timeoutFor is the bound of the next attempts on a lease with this much lead.
+func (s *schedule) timeoutFor(lead millis) time.Duration {
 	if s.fixedTimeout != 0 {
-		return max(s.fixedTimeout, unbounded)
+		return s.fixedTimeout
 	}
 	return fittedTimeout(lead.duration())
 }
@@ -291,22 +289,25 @@ func (s *schedule) sinceSuccess(e success) time.Duration {
 		return 0
 	}
 	elapsed, _ := since(s.received, e.received)
-	return plusDuration(elapsed, max(0, e.gap))
+	return plus(elapsed, max(0, e.gap))
 }
 
-// lengthenBound keeps the upper bound on the reservation's life. A field states it; otherwise it moves by what was
-// granted, and by a whole ttl when that could not be measured.
-func (s *schedule) lengthenBound(e success, elapsed time.Duration, grant millis, measured bool) {
+// moveEnd keeps the upper bound on the reservation's life. A field states it; otherwise it moves by what was granted, and
+// by a whole ttl when that could not be measured.
+func (s *schedule) moveEnd(e success, grant millis, measured bool) {
 	switch {
 	case e.remaining != nil:
-		s.bound = max(0, millis(*e.remaining))
+		s.latestEnd = plus(e.received, max(0, millis(*e.remaining)).duration())
+		return
 	case e.create:
-		s.bound = millis(s.ttl)
-	case measured:
-		s.bound = s.bound.minus(millis(elapsed / time.Millisecond)).plus(grant)
+		s.latestEnd = e.received
 	default:
-		s.bound = s.bound.minus(millis(elapsed / time.Millisecond)).plus(millis(s.ttl))
+		s.latestEnd = plus(s.latestEnd, -max(0, e.gap))
 	}
+	if !measured {
+		grant = millis(s.ttl)
+	}
+	s.latestEnd = plus(s.latestEnd, grant.duration())
 }
 
 // key is the rule for the extend that is planned: the outstanding key until a proved success.
@@ -319,7 +320,7 @@ func (s *schedule) key() keyRule {
 
 func (s *schedule) extend(at time.Duration, delay millis, key keyRule) decision {
 	d := s.decide(at, actionExtend, delay.duration(), key)
-	s.due = plusDuration(at, d.delay)
+	s.due = plus(at, d.delay)
 	return d
 }
 
