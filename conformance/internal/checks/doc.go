@@ -1,0 +1,17 @@
+// Package checks holds the checks, one file per area of the protocol. The file
+// tree is the table of contents, and the file of a check is the area in front
+// of its id.
+package checks
+
+import (
+	"slices"
+
+	"github.com/cycles-protocol/cycles-go/conformance/internal/suite"
+)
+
+// All returns every check, area by area, in a fixed order.
+func All() []suite.Check {
+	return slices.Concat(
+		extend(),
+	)
+}

@@ -1,0 +1,124 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/cycles-protocol/cycles-go/conformance/target"
+)
+
+// Books is what a balance says of one budget. Absent amounts are zero.
+type Books struct {
+	Remaining, Reserved, Spent, Debt, Allocated, OverdraftLimit int64
+	// Complete says that allocated, spent and reserved were all present (a debt
+	// of zero may be left out), so that the ledger invariant can be checked.
+	Complete  bool
+	OverLimit bool
+}
+
+// Invariant is allocated - spent - reserved - debt, which remaining must be.
+func (b Books) Invariant() int64 { return b.Allocated - b.Spent - b.Reserved - b.Debt }
+
+func (b Books) String() string {
+	return fmt.Sprintf("remaining %d, reserved %d, spent %d, debt %d, over-limit %t", b.Remaining, b.Reserved, b.Spent, b.Debt, b.OverLimit)
+}
+
+// levels are an array so that nobody can change them.
+var levels = [...]string{"tenant", "workspace", "app", "workflow", "agent", "toolset"}
+
+// Levels returns the levels of a subject, outermost first.
+func Levels() []string { return slices.Clone(levels[:]) }
+
+// Scopes returns the scope paths that a server derives from a subject,
+// outermost first.
+func Scopes[V any](subject map[string]V) []string {
+	var (
+		path   string
+		scopes []string
+	)
+	for _, level := range levels {
+		name, ok := subject[level]
+		if !ok {
+			continue
+		}
+		if path != "" {
+			path += "/"
+		}
+		path += level + ":" + strings.ToLower(fmt.Sprint(name))
+		scopes = append(scopes, path)
+	}
+	return scopes
+}
+
+// ScopePath is the path of the scope that the budget sits on.
+func ScopePath(b *target.Budget) string {
+	s := Scopes(b.Subject)
+	if len(s) == 0 {
+		return ""
+	}
+	return s[len(s)-1]
+}
+
+// Books reads what the server's books say of the budget. The check must declare
+// Balances. It ends without a verdict when the budget is not shown.
+func (t *T) Books(ctx context.Context, b *target.Budget) Books {
+	r := t.Balances(b)
+	for range 100 {
+		a := t.Do(ctx, r)
+		t.Given(a, http.StatusOK)
+		if books, ok := BooksIn(a, b); ok {
+			return books
+		}
+		next := a.Str("next_cursor")
+		if next == "" {
+			break
+		}
+		r = r.WithQuery("cursor", next)
+	}
+	t.stop(verdict{outcome: Errored, got: "no ground for the check: the balances do not show the budget of " + ScopePath(b)})
+	return Books{}
+}
+
+// BooksIn reads the budget's entry among the balances of an answer.
+func BooksIn(a *Answer, b *target.Budget) (Books, bool) {
+	for _, item := range a.Items("balances") {
+		path, _ := Lookup(item, "scope_path")
+		unit, _ := Lookup(item, "remaining.unit")
+		if path != ScopePath(b) || unit != b.Unit {
+			continue
+		}
+		amount := func(member string) (int64, bool) {
+			v, _ := Lookup(item, member+".amount")
+			return Integer(v)
+		}
+		var (
+			books                 Books
+			spent, held, allotted bool
+		)
+		books.Remaining, _ = amount("remaining")
+		books.Reserved, held = amount("reserved")
+		books.Spent, spent = amount("spent")
+		books.Allocated, allotted = amount("allocated")
+		books.Debt, _ = amount("debt")
+		books.OverdraftLimit, _ = amount("overdraft_limit")
+		books.Complete = spent && held && allotted
+		over, _ := Lookup(item, "is_over_limit")
+		books.OverLimit = over == true
+		return books, true
+	}
+	return Books{}, false
+}
+
+// WantBooks wants the books of the budget to be so. Compare what Books
+// returned before with what it returns now; allocated and overdraft_limit are
+// not looked at.
+func (t *T) WantBooks(ctx context.Context, b *target.Budget, want Books) {
+	got := t.Books(ctx, b)
+	want.Allocated, want.OverdraftLimit, want.Complete = got.Allocated, got.OverdraftLimit, got.Complete
+	if got != want {
+		t.fail(nil, "the books of "+ScopePath(b)+" say "+want.String(), got.String())
+	}
+}
