@@ -1,0 +1,2 @@
+// Package mockserver is a complete Cycles server in memory, for tests.
+package mockserver

@@ -1,0 +1,91 @@
+package mockserver
+
+import (
+	"github.com/cycles-protocol/cycles-go/gen"
+	"github.com/cycles-protocol/cycles-go/mockserver/internal/ledger"
+)
+
+// change runs a provisioning step. Requests see all of it or nothing.
+func (s *Server) change(f func(l *ledger.Ledger, now int64) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return f(s.ledger, s.nowMs())
+}
+
+// AddTenant adds a tenant with its keys.
+func (s *Server) AddTenant(t Tenant) error {
+	return s.change(func(l *ledger.Ledger, now int64) error {
+		if err := addTenant(l, now, t); err != nil || t.Status == "" {
+			return err
+		}
+		return setTenantStatus(l, now, t.ID, t.Status)
+	})
+}
+
+// SetTenantStatus suspends, reopens or closes a tenant. Closing is final and
+// closes the tenant's budgets.
+func (s *Server) SetTenantStatus(id string, status TenantStatus) error {
+	return s.change(func(l *ledger.Ledger, now int64) error { return setTenantStatus(l, now, id, status) })
+}
+
+// SetPolicy replaces a tenant's policy. The extension budget of a reservation
+// is the one of its create; everything else rules its next extend.
+func (s *Server) SetPolicy(tenant string, p Policy) error {
+	policy, err := p.resolve()
+	if err != nil {
+		return err
+	}
+	return s.change(func(l *ledger.Ledger, now int64) error {
+		_, d := l.ChangeTenant(now, tenant, func(t *ledger.Tenant) { t.Policy = policy })
+		return failed(d)
+	})
+}
+
+// AddKey gives a tenant another API key.
+func (s *Server) AddKey(tenant, key string) error {
+	return s.change(func(l *ledger.Ledger, now int64) error {
+		_, d := l.AddKey(now, ledger.Key{Tenant: tenant, Secret: key})
+		return failed(d)
+	})
+}
+
+// AddBudget adds a budget.
+func (s *Server) AddBudget(b Budget) error {
+	return s.change(func(l *ledger.Ledger, now int64) error { return addBudget(l, now, b) })
+}
+
+// SetBudgetStatus freezes, reopens or closes a budget.
+func (s *Server) SetBudgetStatus(scope string, unit gen.UnitEnum, status BudgetStatus) error {
+	return s.change(func(l *ledger.Ledger, now int64) error {
+		_, d := l.ChangeBudget(now, scope, unit, func(b *ledger.Budget) *ledger.Denial {
+			b.Status = ledger.BudgetStatus(status)
+			return nil
+		})
+		return failed(d)
+	})
+}
+
+// Balance is a budget at one moment; see Server.Balance. It keeps
+// Remaining = Allocated - Spent - Reserved - Debt.
+type Balance struct {
+	Allocated, Remaining, Reserved, Spent, Debt, OverdraftLimit int64
+	OverLimit                                                   bool
+	Status                                                      BudgetStatus
+}
+
+// Balance returns what a budget holds now.
+func (s *Server) Balance(scope string, unit gen.UnitEnum) (Balance, error) {
+	var out Balance
+	err := s.change(func(l *ledger.Ledger, now int64) error {
+		b, d := l.Budget(now, scope, unit)
+		if d != nil {
+			return failed(d)
+		}
+		out = Balance{
+			Allocated: b.Allocated, Remaining: b.Remaining(), Reserved: b.Reserved, Spent: b.Spent, Debt: b.Debt,
+			OverdraftLimit: b.OverdraftLimit, OverLimit: b.OverLimit(), Status: BudgetStatus(b.Status),
+		}
+		return nil
+	})
+	return out, err
+}
