@@ -2,46 +2,73 @@ package client
 
 import (
 	"context"
+	"io"
+	"net/http"
 
 	"github.com/cycles-protocol/cycles-go/gen"
 )
 
-// CreateReservation reserves budget for a planned action. An empty idempotency
-// key is filled with a random one, which Meta and every error carry.
-//
-// After a timeout, a connection error, a 5xx or an ambiguous 2xx it sends the
-// same bytes with the same key once more, at once; a 429 is returned at once.
-// When the second attempt leaves it open whether the budget is held,
-// FindReservation is the way back.
-func (c *Client) CreateReservation(ctx context.Context, req gen.ReservationCreateRequest, opts ...CallOption) (*gen.ReservationCreateResponse, error) {
-	panic("being written")
-}
+var (
+	getReservation = operation[gen.ReservationDetail]{
+		op: OpGetReservation, status: http.StatusOK, answer: reservationDetail, lenient: true, access: tenantOrAdminKey}
+	extendReservation = operation[gen.ReservationExtendResponse]{
+		op: OpExtendReservation, status: http.StatusOK, answer: reservationExtendResponse}
+	commitReservation = operation[gen.CommitResponse]{
+		op: OpCommitReservation, status: http.StatusOK, answer: commitResponse}
+	releaseReservation = operation[gen.ReleaseResponse]{
+		op: OpReleaseReservation, status: http.StatusOK, answer: releaseResponse, access: tenantOrAdminKey}
+)
 
-// GetReservation reads one reservation. An expired one is a 410.
+// GetReservation reads one reservation. The server answers 410 for an expired
+// one, which is an *Error with outcome Expired.
 func (c *Client) GetReservation(ctx context.Context, id string, opts ...CallOption) (*gen.ReservationDetail, error) {
-	panic("being written")
+	x := begin(c, &getReservation, opts)
+	x.onReservation(id)
+	return x.send(ctx, true, func(io.Reader) (*http.Request, error) {
+		return gen.NewGetReservationRequest(c.server, id)
+	})
 }
 
-// ExtendReservation moves the expiry outward by req.ExtendByMs. It sends
-// exactly one attempt: when and with which key an extend is repeated is the
-// lease's decision. The attempt is bounded by WithAttemptTimeout, else by the
-// client's request timeout.
+// ExtendReservation moves the reservation's expiry outward by req.ExtendByMs
+// (1..86400000) from where it is. It sends exactly one attempt: when and with
+// which key an extend is repeated is for the lease to decide. The attempt is
+// bounded by WithAttemptTimeout, else by the client's request timeout.
 func (c *Client) ExtendReservation(ctx context.Context, id string, req gen.ReservationExtendRequest, opts ...CallOption) (*gen.ReservationExtendResponse, error) {
-	panic("being written")
+	x := begin(c, &extendReservation, opts)
+	x.onReservation(id)
+	x.freeze(&req.IdempotencyKey, &req, func(k *checker) {
+		k.number("extend_by_ms", &req.ExtendByMs, 1, maxExtend)
+	})
+	return x.send(ctx, false, func(body io.Reader) (*http.Request, error) {
+		return gen.NewExtendReservationRequestWithBody(c.server, id, nil, mediaType, body)
+	})
 }
 
-// CommitReservation settles a reservation with what was really used.
+// CommitReservation settles a reservation with what was really used. The
+// charged amount may differ from the actual one under the overage policies; see
+// CommitOveragePolicy of the protocol document.
 func (c *Client) CommitReservation(ctx context.Context, id string, req gen.CommitRequest, opts ...CallOption) (*gen.CommitResponse, error) {
-	panic("being written")
+	x := begin(c, &commitReservation, opts)
+	x.onReservation(id)
+	x.unit = req.Actual.Unit
+	x.freeze(&req.IdempotencyKey, &req, func(k *checker) {
+		k.amount("actual", req.Actual)
+		k.metrics(req.Metrics)
+	})
+	return x.send(ctx, true, func(body io.Reader) (*http.Request, error) {
+		return gen.NewCommitReservationRequestWithBody(c.server, id, nil, mediaType, body)
+	})
 }
 
-// ReleaseReservation gives all of a reservation's budget back.
+// ReleaseReservation gives the whole of a reservation's budget back. Use it only
+// when nothing was spent.
 func (c *Client) ReleaseReservation(ctx context.Context, id string, req gen.ReleaseRequest, opts ...CallOption) (*gen.ReleaseResponse, error) {
-	panic("being written")
-}
-
-// GetBalances reads one page of balances. The protocol asks for at least one
-// subject filter.
-func (c *Client) GetBalances(ctx context.Context, params gen.GetBalancesParams, opts ...CallOption) (*gen.BalanceResponse, error) {
-	panic("being written")
+	x := begin(c, &releaseReservation, opts)
+	x.onReservation(id)
+	x.freeze(&req.IdempotencyKey, &req, func(k *checker) {
+		k.optionalText("reason", req.Reason, reasonLimit)
+	})
+	return x.send(ctx, true, func(body io.Reader) (*http.Request, error) {
+		return gen.NewReleaseReservationRequestWithBody(c.server, id, nil, mediaType, body)
+	})
 }

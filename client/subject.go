@@ -56,5 +56,21 @@ func withDefaults(s, d gen.Subject) gen.Subject {
 }
 
 func checkDefaultSubject(s gen.Subject) error {
+	k := &checker{}
+	if hasLevel(&s) {
+		k.subject(s)
+	}
+	if k.broken != nil {
+		return &ConfigError{"WithSubject: " + k.broken.Field, "must be " + k.broken.Limit}
+	}
 	return nil
+}
+
+func hasLevel(s *gen.Subject) bool {
+	for _, level := range subjectLevels {
+		if *level.at(s) != nil {
+			return true
+		}
+	}
+	return false
 }
