@@ -138,3 +138,10 @@ func (c *clock) after(d time.Duration) <-chan time.Time {
 	c.waiters = slices.Insert(c.waiters, i, w)
 	return w.done
 }
+
+// waiting is how many sleep in virtual time.
+func (c *clock) waiting() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.waiters)
+}

@@ -1,2 +1,33 @@
-// Package mockserver is a complete Cycles server in memory, for tests.
+// Package mockserver is a complete Cycles server in memory, with its time and
+// its faults under command. Use it in place of the real stack wherever a test
+// or a script needs a budget authority.
+//
+//	srv := mockserver.Start(t)                // one tenant, one key, one budget
+//	c, err := client.New(srv.URL(), client.WithAPIKey(mockserver.DefaultAPIKey))
+//
+// What it promises:
+//
+//   - Fidelity. It follows the protocol document; where that is silent or
+//     contradicts itself it answers as the reference server does, and where the
+//     reference server departs from the document it follows the document. What
+//     works against it works against a real server. There is one deliberate
+//     difference: the keys of a closed tenant stay valid, so that TENANT_CLOSED
+//     can be seen at all.
+//   - Exact money. Amounts are 64-bit integers, an overflow is refused and
+//     changes nothing, and remaining = allocated - spent - reserved - debt holds
+//     after every request.
+//   - Exact time. A reservation lives up to and including the millisecond of its
+//     deadline. Time is real, or it is virtual and moves only when Advance says
+//     so; inside a testing/synctest bubble real time is the bubble's.
+//   - Exact replays. A key that succeeded gives the same answer for ever, except
+//     remaining_ttl_ms, which is worked out anew.
+//   - Faults where they are asked for, by operation, reservation and count: see
+//     Fault. And an account of every request: see Server.Requests.
+//   - Independence. No package state: two servers share nothing. New runs no
+//     goroutine and opens no socket; Start ends with its test.
+//
+// What it is not: it keeps nothing on disk, authorizes by key alone (the
+// permissions of a key are stored, not enforced, as in the reference server),
+// sets no rate limits of its own, and makes no evidence. Do not put it in front
+// of money.
 package mockserver

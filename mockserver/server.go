@@ -169,3 +169,7 @@ func (s *Server) WaitForRequests(ctx context.Context, n int, match ...Match) ([]
 		}
 	}
 }
+
+// Waiting is how many requests wait for virtual time to pass. A test that is
+// about to Advance over a delay can make sure that the request has arrived.
+func (s *Server) Waiting() int { return s.clock.waiting() }
