@@ -22,6 +22,8 @@ type Answer struct {
 	// Sent and Received are instants of the harness clock, which is the server's
 	// own where that is virtual.
 	Sent, Received time.Time
+	// Took is the round trip in real time.
+	Took time.Duration
 	// Exchange is the place of the exchange in the record of its check.
 	Exchange int
 }

@@ -3,17 +3,18 @@ package suite
 import (
 	"context"
 
+	"github.com/cycles-protocol/cycles-go/conformance/report"
 	"github.com/cycles-protocol/cycles-go/conformance/target"
 )
 
 // Level is how strongly the protocol puts the requirement.
-type Level string
+type Level = report.Level
 
 // The levels of RFC 2119 that checks have.
 const (
-	Must   Level = "MUST"
-	Should Level = "SHOULD"
-	May    Level = "MAY"
+	Must   = report.Must
+	Should = report.Should
+	May    = report.May
 )
 
 // Op is an operation of the contract, by its operationId.

@@ -6,25 +6,20 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/cycles-protocol/cycles-go/conformance/report"
 	"github.com/cycles-protocol/cycles-go/conformance/target"
 )
 
 // Outcome is how a check ended.
-type Outcome string
+type Outcome = report.Outcome
 
 // The outcomes.
 const (
-	// Passed: the server answered as required, for the reason under test.
-	Passed Outcome = "pass"
-	// Failed: a MUST was broken.
-	Failed Outcome = "fail"
-	// Warned: a SHOULD or MAY was not followed, or a MUST was kept in a way that
-	// the protocol leaves open but does not suggest.
-	Warned Outcome = "warn"
-	// Skipped: the check does not apply, or a fixture is missing.
-	Skipped Outcome = "skip"
-	// Errored: the harness could not tell.
-	Errored Outcome = "error"
+	Passed  = report.Passed
+	Failed  = report.Failed
+	Warned  = report.Warned
+	Skipped = report.Skipped
+	Errored = report.Errored
 )
 
 // Result is how one check ended and what it saw.

@@ -1,0 +1,176 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cycles-protocol/cycles-go/conformance/internal/suite"
+	"github.com/cycles-protocol/cycles-go/conformance/target"
+)
+
+// stock is what the target and its provisioner have to offer.
+type stock struct {
+	a, b       target.Tenant
+	adminKey   string
+	evidence   bool
+	controller target.Controller
+	fixtures   []*target.Fixture
+	used       map[*target.Fixture]bool // exclusive ones that are given away
+}
+
+// provide takes over what the target lists and has the provisioner make what
+// the checks need beyond that.
+func provide(ctx context.Context, t Target, run string, checks []suite.Check) (*stock, error) {
+	s := &stock{a: t.A, b: t.B, adminKey: t.AdminKey, evidence: t.Evidence, controller: t.Controller, used: make(map[*target.Fixture]bool)}
+	if c, ok := t.Provisioner.(target.Controller); ok && s.controller == nil {
+		s.controller = c
+	}
+	if err := s.add(t.Fixtures); err != nil {
+		return nil, &UsageError{msg: err.Error()}
+	}
+	if t.Provisioner == nil {
+		return s, nil
+	}
+	made, err := t.Provisioner.Provision(ctx, target.Wanted{Run: run, Fixtures: missing(s.fixtures, checks)})
+	if err != nil {
+		return nil, &StartError{Doing: "making the fixtures", Err: err}
+	}
+	if made.A.ID != "" {
+		s.a = made.A
+	}
+	if made.B.ID != "" {
+		s.b = made.B
+	}
+	if made.AdminKey != "" {
+		s.adminKey = made.AdminKey
+	}
+	if err := s.add(made.Fixtures); err != nil {
+		return nil, &StartError{Doing: "making the fixtures", Err: err}
+	}
+	return s, nil
+}
+
+// missing lists what the checks need and the stock does not have: one of each
+// shared kind, and of the exclusive ones one for each check.
+func missing(have []*target.Fixture, checks []suite.Check) []target.Want {
+	var want []target.Want
+	for _, spec := range target.Catalogue() {
+		if spec.Ability {
+			continue
+		}
+		n := 0
+		for _, c := range checks {
+			if slices.Contains(c.Needs, spec.Kind) {
+				n++
+			}
+		}
+		if !spec.Exclusive {
+			n = min(n, 1)
+		}
+		for _, f := range have {
+			if f.Kind == spec.Kind {
+				n--
+			}
+		}
+		for i := range n {
+			id := string(spec.Kind)
+			if spec.Exclusive {
+				id = fmt.Sprintf("%s-%d", spec.Kind, i+1)
+			}
+			want = append(want, target.Want{Kind: spec.Kind, ID: id})
+		}
+	}
+	return want
+}
+
+// add takes copies of fixtures and completes them.
+func (s *stock) add(fixtures []*target.Fixture) error {
+	specs := make(map[target.Kind]target.Spec)
+	for _, spec := range target.Catalogue() {
+		specs[spec.Kind] = spec
+	}
+	for _, given := range fixtures {
+		spec, ok := specs[given.Kind]
+		if !ok || spec.Ability {
+			return fmt.Errorf("there is no fixture of kind %q", given.Kind)
+		}
+		f := *given
+		if f.ID == "" {
+			f.ID = string(f.Kind)
+		}
+		if f.Tenant.ID == "" {
+			f.Tenant = s.a
+			if f.Kind == target.FundedB {
+				f.Tenant = s.b
+			}
+		}
+		if len(f.Budgets) != len(spec.Budgets) {
+			return fmt.Errorf("fixture %s must have %s and has %d", f.ID, plural(len(spec.Budgets), "%d budget", "%d budgets"), len(f.Budgets))
+		}
+		f.Budgets = nil
+		for _, given := range given.Budgets {
+			b := *given
+			b.Tenant = f.Tenant
+			if len(b.Subject) == 0 {
+				return fmt.Errorf("a budget of fixture %s has no subject", f.ID)
+			}
+			if !slices.Contains(units, b.Unit) {
+				return fmt.Errorf("a budget of fixture %s has unit %q; there are %s", f.ID, b.Unit, strings.Join(units, ", "))
+			}
+			f.Budgets = append(f.Budgets, &b)
+		}
+		s.fixtures = append(s.fixtures, &f)
+	}
+	return nil
+}
+
+var units = []string{"USD_MICROCENTS", "TOKENS", "CREDITS", "RISK_POINTS"}
+
+// give hands a check what it needs, or names what is missing.
+func (s *stock) give(c *suite.Check) (map[target.Kind]*target.Fixture, string) {
+	given := make(map[target.Kind]*target.Fixture)
+	for _, kind := range c.Needs {
+		if has, ability := s.able(kind); ability {
+			if !has {
+				return nil, "the target lacks " + string(kind)
+			}
+			continue
+		}
+		i := slices.IndexFunc(s.fixtures, func(f *target.Fixture) bool { return f.Kind == kind && !s.used[f] })
+		if i < 0 {
+			if slices.ContainsFunc(s.fixtures, func(f *target.Fixture) bool { return f.Kind == kind }) {
+				return nil, "every fixture " + string(kind) + " is used up by another check"
+			}
+			return nil, "the target lacks fixture " + string(kind)
+		}
+		given[kind] = s.fixtures[i]
+	}
+	for kind, f := range given {
+		if exclusive(kind) {
+			s.used[f] = true
+		}
+	}
+	return given, ""
+}
+
+func (s *stock) able(kind target.Kind) (has, ability bool) {
+	switch kind {
+	case target.TenantB:
+		return s.b.APIKey != "", true
+	case target.AdminKey:
+		return s.adminKey != "", true
+	case target.Evidence:
+		return s.evidence, true
+	case target.CanCloseTenant, target.CanFreeze, target.CanRepayDebt:
+		return s.controller != nil && s.controller.Can(kind), true
+	default:
+		return false, false
+	}
+}
+
+func exclusive(kind target.Kind) bool {
+	i := slices.IndexFunc(target.Catalogue(), func(s target.Spec) bool { return s.Kind == kind })
+	return i >= 0 && target.Catalogue()[i].Exclusive
+}

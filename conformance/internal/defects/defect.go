@@ -1,0 +1,29 @@
+package defects
+
+import (
+	"net/http"
+	"slices"
+)
+
+// Defect is one way to break the protocol.
+type Defect struct {
+	// ID is area.what, in lower case, words joined by dashes.
+	ID string
+	// About says in one sentence what the broken server does.
+	About string
+	// Fails are the ids of the checks that the defect is made for. Each must
+	// fail on it; others may fail as well.
+	Fails []string
+	// Wrap breaks a server that keeps the protocol.
+	Wrap Wrap
+}
+
+// Wrap makes a broken server out of one that keeps the protocol.
+type Wrap func(next http.Handler) http.Handler
+
+// All returns every defect, area by area, in a fixed order.
+func All() []Defect {
+	return slices.Concat(
+		extend(),
+	)
+}
