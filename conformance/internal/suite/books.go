@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/cycles-protocol/cycles-go/conformance/target"
 )
@@ -26,40 +24,14 @@ func (b Books) String() string {
 	return fmt.Sprintf("remaining %d, reserved %d, spent %d, debt %d, over-limit %t", b.Remaining, b.Reserved, b.Spent, b.Debt, b.OverLimit)
 }
 
-// levels are an array so that nobody can change them.
-var levels = [...]string{"tenant", "workspace", "app", "workflow", "agent", "toolset"}
-
-// Levels returns the levels of a subject, outermost first.
-func Levels() []string { return slices.Clone(levels[:]) }
-
-// Scopes returns the scope paths that a server derives from a subject,
-// outermost first.
-func Scopes[V any](subject map[string]V) []string {
-	var (
-		path   string
-		scopes []string
-	)
-	for _, level := range levels {
-		name, ok := subject[level]
-		if !ok {
-			continue
-		}
-		if path != "" {
-			path += "/"
-		}
-		path += level + ":" + strings.ToLower(fmt.Sprint(name))
-		scopes = append(scopes, path)
+// Scopes returns the scope paths that a server derives from the subject of a
+// request, outermost first.
+func Scopes(subject map[string]any) []string {
+	names := make(map[string]string, len(subject))
+	for level, name := range subject {
+		names[level] = fmt.Sprint(name)
 	}
-	return scopes
-}
-
-// ScopePath is the path of the scope that the budget sits on.
-func ScopePath(b *target.Budget) string {
-	s := Scopes(b.Subject)
-	if len(s) == 0 {
-		return ""
-	}
-	return s[len(s)-1]
+	return target.Scopes(names)
 }
 
 // Books reads what the server's books say of the budget. The check must declare
@@ -78,7 +50,7 @@ func (t *T) Books(ctx context.Context, b *target.Budget) Books {
 		}
 		r = r.WithQuery("cursor", next)
 	}
-	t.stop(verdict{outcome: Errored, got: "no ground for the check: the balances do not show the budget of " + ScopePath(b)})
+	t.stop(verdict{outcome: Errored, got: "no ground for the check: the balances do not show the budget of " + b.ScopePath()})
 	return Books{}
 }
 
@@ -87,7 +59,7 @@ func BooksIn(a *Answer, b *target.Budget) (Books, bool) {
 	for _, item := range a.Items("balances") {
 		path, _ := Lookup(item, "scope_path")
 		unit, _ := Lookup(item, "remaining.unit")
-		if path != ScopePath(b) || unit != b.Unit {
+		if path != b.ScopePath() || unit != b.Unit {
 			continue
 		}
 		amount := func(member string) (int64, bool) {
@@ -119,6 +91,6 @@ func (t *T) WantBooks(ctx context.Context, b *target.Budget, want Books) {
 	got := t.Books(ctx, b)
 	want.Allocated, want.OverdraftLimit, want.Complete = got.Allocated, got.OverdraftLimit, got.Complete
 	if got != want {
-		t.fail(nil, "the books of "+ScopePath(b)+" say "+want.String(), got.String())
+		t.fail(nil, "the books of "+b.ScopePath()+" say "+want.String(), got.String())
 	}
 }
