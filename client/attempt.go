@@ -57,21 +57,27 @@ func (x *exchange) attempt(ctx context.Context, req *http.Request) error {
 // an attempt that was given up.
 func (x *exchange) header(ctx context.Context) http.Header {
 	cfg := &x.client.cfg
-	h := make(http.Header, 6)
-	h["Accept"] = []string{mediaType}
-	h["User-Agent"] = []string{cfg.userAgent}
+	const most = 5
+	h := make(http.Header, most)
+	values := make([]string, 0, most)
+	set := func(name, value string) {
+		values = append(values, value)
+		h[name] = values[len(values)-1 : len(values) : len(values)]
+	}
+	set("Accept", mediaType)
+	set("User-Agent", cfg.userAgent)
 	if x.hasBody {
-		h["Content-Type"] = []string{mediaType}
+		set("Content-Type", mediaType)
 	}
 	switch {
 	case x.options.admin:
-		h["X-Admin-Api-Key"] = []string{cfg.adminKey.value}
+		set("X-Admin-Api-Key", cfg.adminKey.value)
 	case x.access != noKey:
-		h["X-Cycles-Api-Key"] = []string{cfg.apiKey.value}
+		set("X-Cycles-Api-Key", cfg.apiKey.value)
 	}
 	if cfg.traceparent != nil {
 		if parent := cfg.traceparent(ctx); validTraceparent(parent) {
-			h["Traceparent"] = []string{parent}
+			set("Traceparent", parent)
 		}
 	}
 	return h

@@ -21,10 +21,29 @@ func (c *Client) GetBalances(ctx context.Context, params gen.GetBalancesParams, 
 		params.Workflow, params.Agent, params.Toolset = s.Workflow, s.Agent, s.Toolset
 	}
 	x.require(filtersSubject(params), "tenant, workspace, app, workflow, agent or toolset", "given")
-	x.require(params.Limit == nil || 1 <= *params.Limit && *params.Limit <= maxPage, "limit", "1..200")
+	x.number("limit", params.Limit, 1, maxPage)
 	return x.send(ctx, true, func(io.Reader) (*http.Request, error) {
 		return gen.NewGetBalancesRequest(c.server, &params)
 	})
+}
+
+// Balances walks over all balances that match params, from its cursor on or
+// from the beginning. WithMeta on it describes the last page fetched.
+func (c *Client) Balances(ctx context.Context, params gen.GetBalancesParams, opts ...CallOption) (*Page[gen.Balance], error) {
+	for _, text := range []**string{&params.Tenant, &params.Workspace, &params.App, &params.Workflow, &params.Agent, &params.Toolset, &params.Cursor} {
+		pin(text)
+	}
+	pin(&params.IncludeChildren)
+	pin(&params.Limit)
+	return ask[gen.Balance](func(ctx context.Context, cursor *string) ([]gen.Balance, *string, *bool, error) {
+		following := params
+		following.Cursor = cursor
+		answer, err := c.GetBalances(ctx, following, opts...)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		return answer.Balances, answer.NextCursor, answer.HasMore, nil
+	}).page(ctx, OpGetBalances, params.Cursor)
 }
 
 func filtersSubject(p gen.GetBalancesParams) bool {

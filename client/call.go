@@ -47,7 +47,8 @@ type exchange struct {
 	timeout time.Duration
 	success int
 	// prove reads the body of a success, and keeps it.
-	prove func(body []byte) error
+	prove  func(body []byte) error
+	proved []byte
 
 	reservationID string
 	unit          gen.UnitEnum
@@ -69,6 +70,7 @@ func begin[T any](c *Client, o *operation[T], opts []CallOption) *call[T] {
 		opt(&x.options)
 	}
 	x.prove = func(body []byte) (err error) {
+		x.proved = body
 		x.answer, err = o.answer.prove(body, reading{lenient: o.lenient, unknown: c.cfg.unknown})
 		return err
 	}

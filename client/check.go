@@ -40,7 +40,9 @@ func (k *checker) require(ok bool, field, limit string) {
 }
 
 func (k *checker) text(field, value string, least, most int) {
-	k.require(length(value, least, most), field, fmt.Sprintf("%d..%d characters", least, most))
+	if !length(value, least, most) {
+		k.require(false, field, fmt.Sprintf("%d..%d characters", least, most))
+	}
 }
 
 func (k *checker) optionalText(field string, value *string, most int) {
@@ -50,8 +52,8 @@ func (k *checker) optionalText(field string, value *string, most int) {
 }
 
 func (k *checker) number(field string, value *int64, least, most int64) {
-	if value != nil {
-		k.require(least <= *value && *value <= most, field, fmt.Sprintf("%d..%d", least, most))
+	if value != nil && (*value < least || *value > most) {
+		k.require(false, field, fmt.Sprintf("%d..%d", least, most))
 	}
 }
 
@@ -75,20 +77,20 @@ func knownUnit(u gen.UnitEnum) bool {
 // template that was never filled in is caught before it reserves.
 func (k *checker) subject(s gen.Subject) {
 	k.require(hasLevel(&s), "subject", "given at least one of tenant, workspace, app, workflow, agent, toolset")
-	k.levels(s)
-	k.require(len(s.Dimensions) <= dimensionsLimit, "subject.dimensions", "at most 16 entries")
-	for name, value := range s.Dimensions {
-		k.require(utf8.ValidString(name), "subject.dimensions", "named in valid UTF-8")
-		k.text("subject.dimensions."+strings.ToValidUTF8(name, "?"), value, 0, dimensionLimit)
-	}
-}
-
-func (k *checker) levels(s gen.Subject) {
 	for _, level := range subjectLevels {
 		if v := *level.at(&s); v != nil {
 			k.require(length(*v, 1, levelLimit) && !strings.ContainsFunc(*v, notScopeRune),
 				"subject."+level.name, "1..128 characters of a-z A-Z 0-9 _ . -")
 		}
+	}
+	k.dimensions(s.Dimensions)
+}
+
+func (k *checker) dimensions(d map[string]string) {
+	k.require(len(d) <= dimensionsLimit, "subject.dimensions", "at most 16 entries")
+	for name, value := range d {
+		k.require(utf8.ValidString(name), "subject.dimensions", "named in valid UTF-8")
+		k.text("subject.dimensions."+strings.ToValidUTF8(name, "?"), value, 0, dimensionLimit)
 	}
 }
 

@@ -17,6 +17,8 @@ type Client struct {
 	server  string // with exactly one trailing slash, for the request builders
 	cfg     config
 	http    *http.Client
+	// fingerprint is that of the journal's identity.
+	fingerprint func() string
 }
 
 // New makes a client for the server at baseURL: an absolute http or https URL,
@@ -43,6 +45,7 @@ func New(baseURL string, opts ...Option) (*Client, error) {
 		}
 	}
 	c.http = newHTTPClient(c.cfg.http)
+	c.fingerprint = fingerprinting(&c.cfg, baseURL)
 	return c, nil
 }
 

@@ -248,7 +248,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		"WithRetry: MaxDelay":        client.WithRetry(client.RetryPolicy{MaxDelay: -1}),
 		"WithRetry: MaxRetryAfter":   client.WithRetry(client.RetryPolicy{MaxRetryAfter: -1}),
 		"WithRetry: Multiplier":      client.WithRetry(client.RetryPolicy{Multiplier: math.NaN()}),
-		"WithSubject: subject.agent": client.WithSubject(gen.Subject{Agent: ptr("#{expression}")}),
+		"WithSubject: subject.agent": client.WithSubject(gen.Subject{Agent: ptr(strings.Repeat("x", 129))}),
 		"option":                     nil,
 	} {
 		_, err := client.New(baseURL, opt)

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -69,8 +70,11 @@ func rateLimitValue(values []string) RateLimitValue {
 	return RateLimitValue{Value: n, OK: true}
 }
 
-// maxRetryAfter is the largest number of seconds that fits a time.Duration.
-const maxRetryAfter = int64(1<<63-1) / int64(time.Second)
+// The largest numbers that fit a time.Duration.
+const (
+	maxSeconds      = math.MaxInt64 / int64(time.Second)
+	maxMilliseconds = math.MaxInt64 / int64(time.Millisecond)
+)
 
 // throttle is what an answer's Retry-After says.
 type throttle struct {
@@ -95,7 +99,7 @@ func retryAfter(values []string) throttle {
 		}
 	}
 	seconds, err := strconv.ParseInt(values[0], 10, 64)
-	if err != nil || seconds > maxRetryAfter {
+	if err != nil || seconds > maxSeconds {
 		return throttle{malformed: true}
 	}
 	return throttle{wait: time.Duration(seconds) * time.Second, stated: true}

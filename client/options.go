@@ -30,6 +30,7 @@ type config struct {
 	userAgent        string
 	unknown          UnknownFields
 	traceparent      func(context.Context) string
+	journal          *JournalSettings // only from the environment
 }
 
 // secret keeps a key behind a pointer, where %+v and %#v of what holds it print
@@ -72,11 +73,8 @@ func WithAdminKey(key string) Option {
 // the protocol asks for at least one.
 func WithSubject(s gen.Subject) Option {
 	return func(c *config) error {
-		if err := checkDefaultSubject(s); err != nil {
-			return err
-		}
 		c.subject = cloneSubject(s)
-		return nil
+		return checkDefaults(c.subject)
 	}
 }
 

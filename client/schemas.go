@@ -233,3 +233,30 @@ func extended[T any](s *schema[T], names ...string) *schema[T] {
 	s.extensions = names
 	return s
 }
+
+// reservationSummary is a row of a list. It has the members of
+// reservationDetail, but times that must not be negative.
+var reservationSummary = object(
+	required("reservation_id", func(v *gen.ReservationSummary) *string { return &v.ReservationID }, anyText),
+	required("status", func(v *gen.ReservationSummary) *gen.ReservationStatus { return &v.Status }, reservationStatus),
+	optional("idempotency_key", func(v *gen.ReservationSummary) **string { return &v.IdempotencyKey }, idempotencyKey),
+	required("subject", func(v *gen.ReservationSummary) *gen.Subject { return &v.Subject }, subject),
+	required("action", func(v *gen.ReservationSummary) *gen.Action { return &v.Action }, action),
+	required("reserved", func(v *gen.ReservationSummary) *gen.Amount { return &v.Reserved }, amount),
+	required("created_at_ms", func(v *gen.ReservationSummary) *int64 { return &v.CreatedAtMs }, natural),
+	required("expires_at_ms", func(v *gen.ReservationSummary) *int64 { return &v.ExpiresAtMs }, natural),
+	optional("finalized_at_ms", func(v *gen.ReservationSummary) **int64 { return &v.FinalizedAtMs }, natural),
+	required("scope_path", func(v *gen.ReservationSummary) *string { return &v.ScopePath }, anyText),
+	required("affected_scopes", func(v *gen.ReservationSummary) *[]string { return &v.AffectedScopes }, scopes),
+	optional("committed", func(v *gen.ReservationSummary) **gen.Amount { return &v.Committed }, amount),
+	optionalIn("metadata", func(v *gen.ReservationSummary) *map[string]any { return &v.Metadata }, freeForm),
+	optionalIn("committed_metadata", func(v *gen.ReservationSummary) *map[string]any { return &v.CommittedMetadata }, freeForm),
+	optional("evidence", func(v *gen.ReservationSummary) **gen.ReservationEvidence { return &v.Evidence }, reservationEvidence),
+).read
+
+var reservationListResponse = object(
+	required("reservations", func(v *gen.ReservationListResponse) *[]gen.ReservationSummary { return &v.Reservations },
+		list(0, reservationSummary)),
+	optional("next_cursor", func(v *gen.ReservationListResponse) **string { return &v.NextCursor }, anyText),
+	optional("has_more", func(v *gen.ReservationListResponse) **bool { return &v.HasMore }, boolean),
+)

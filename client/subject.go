@@ -2,6 +2,7 @@ package client
 
 import (
 	"maps"
+	"strings"
 
 	"github.com/cycles-protocol/cycles-go/gen"
 )
@@ -23,13 +24,14 @@ var subjectLevels = [...]subjectLevel{
 }
 
 // cloneSubject copies what the pointers and the map of s lead to, so that no
-// later change by the caller reaches the copy.
+// later change by the caller reaches the copy. A blank level counts as absent.
 func cloneSubject(s gen.Subject) gen.Subject {
 	for _, level := range subjectLevels {
-		if p := level.at(&s); *p != nil {
-			v := **p
-			*p = &v
+		p := level.at(&s)
+		if *p != nil && strings.TrimSpace(**p) == "" {
+			*p = nil
 		}
+		pin(p)
 	}
 	s.Dimensions = maps.Clone(s.Dimensions)
 	return s
@@ -55,11 +57,17 @@ func withDefaults(s, d gen.Subject) gen.Subject {
 	return s
 }
 
-func checkDefaultSubject(s gen.Subject) error {
+// checkDefaults refuses defaults that no request could use. Which characters a
+// level may have is left to the request: a tenant names the journal, too, and
+// there other SDKs take any.
+func checkDefaults(s gen.Subject) error {
 	k := &checker{}
-	if hasLevel(&s) {
-		k.subject(s)
+	for _, level := range subjectLevels {
+		if v := *level.at(&s); v != nil {
+			k.text("subject."+level.name, *v, 1, levelLimit)
+		}
 	}
+	k.dimensions(s.Dimensions)
 	if k.broken != nil {
 		return &ConfigError{"WithSubject: " + k.broken.Field, "must be " + k.broken.Limit}
 	}
