@@ -27,8 +27,6 @@ type simRun struct {
 	key               int
 	late              []simArrival // attempts the server has yet to see, after their client gave up
 	attempts, proved  int
-	stopped           StopReason
-	lapsed            bool
 	seen              *simTally
 	story             *strings.Builder
 }
