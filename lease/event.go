@@ -19,6 +19,10 @@ type params struct {
 	// fixedTimeout is the caller's bound for one extend attempt. 0 fits the bound to the lease (see fittedTimeout),
 	// unbounded says that none is enforced.
 	fixedTimeout time.Duration
+	// timerSlack is how late a timer may fire, the beat's and the attempt timeout's together. A positive next_delay is
+	// rounded down by it: an attempt that starts late and uses up its whole timeout would leave a negative retry window
+	// otherwise, however small the delay. 0 on a virtual clock, whose timers are exact.
+	timerSlack time.Duration
 }
 
 // success is a proved 200 of a create or an extend. Nothing else is: another or an unproved 2xx is a failure of class

@@ -108,7 +108,7 @@ func (s *schedule) succeed(e success) decision {
 	delay := max(0, minus(s.leadFloor, s.retryReserve()))
 	if delay > 0 {
 		s.zeroDelays = 0
-		return s.extend(e.received, shorten(delay, e.jitter), keyFresh)
+		return s.extend(e.received, shorten(delay, e.jitter, ceilMillis(s.timerSlack)), keyFresh)
 	}
 	if s.zeroDelays++; s.zeroDelays >= maxZeroDelays {
 		return s.stop(e.received, StopLeaseTooShort)
@@ -271,16 +271,16 @@ func fittedTimeout(lead time.Duration) time.Duration {
 	return min(max(eighth, least), most)
 }
 
-// shorten takes the jitter off a positive delay, and never all of it.
-func shorten(delay millis, jitter float64) millis {
-	if !(jitter > 0) {
-		return delay
+// shorten takes jitter and timer slack off a positive delay, and never all of it.
+func shorten(delay millis, jitter float64, slack millis) millis {
+	if jitter > 0 {
+		cut := math.Ceil(float64(delay) * min(jitter, 1))
+		if cut >= float64(delay) {
+			return 1
+		}
+		delay -= millis(cut)
 	}
-	cut := float64(delay) * min(jitter, 1)
-	if cut >= float64(delay-1) {
-		return 1
-	}
-	return delay - millis(math.Ceil(cut))
+	return max(1, minus(delay, slack))
 }
 
 // sinceSuccess is the time from the success before to this one; unknown is 0, which makes the fallback tighten.

@@ -340,6 +340,33 @@ func TestJitterOnlyShortensAPositiveDelay(t *testing.T) {
 	requireExtend(t, s.succeed(e), time.Millisecond, keyFresh)
 }
 
+func TestTimerSlackRoundsAPositiveDelayDown(t *testing.T) {
+	for remaining, want := range map[int64]time.Duration{
+		60000: 44975 * time.Millisecond, 15027: 2 * time.Millisecond, 15026: time.Millisecond, 15001: time.Millisecond,
+		15000: 0, 0: 0,
+	} {
+		s := newSchedule(params{ttl: 60000, fixedTimeout: 7 * time.Second, timerSlack: 24*time.Millisecond + 1})
+		d := s.succeed(created(0, 0, remaining))
+		requireExtend(t, d, want, keyFresh)
+	}
+}
+
+func TestTimersLateWithinTheirSlackKeepTheRetry(t *testing.T) {
+	const slack, late = 20 * time.Millisecond, 10 * time.Millisecond
+	for _, allowed := range []time.Duration{0, slack} {
+		s := newSchedule(params{ttl: 60000, fixedTimeout: 7 * time.Second, timerSlack: allowed})
+		beat := s.succeed(created(0, 0, 60000)).delay + late
+		s.dispatch(beat)
+		d := s.fail(transient(beat + 7*time.Second + late))
+		if allowed == 0 {
+			requireStop(t, d, StopRetryWindow)
+			continue
+		}
+		requireExtend(t, d, 0, keySame)
+		requireExtend(t, s.dispatch(beat+7*time.Second+2*late), 0, keySame)
+	}
+}
+
 func TestLeadNeverReadsAboveWhatWasProved(t *testing.T) {
 	s := newSchedule(params{ttl: 60000, fixedTimeout: time.Second})
 	s.succeed(created(10*time.Second, atMs(0.5), 60000))

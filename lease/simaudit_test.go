@@ -83,15 +83,15 @@ func (a *simAudit) succeeded(e success, voided bool, d decision) {
 	}
 	a.checkTimeout(remaining, timed)
 	delay := a.lead - 2*a.budget() - a.margin()
-	a.tooShort = a.tooShort || d.delay == 0
+	a.tooShort = a.tooShort || delay <= a.timerSlack+simRounding
 	if delay <= 0 {
 		a.check(d.delay == 0, "delay %v although the lead does not hold the reserve (%v)", d.delay, delay)
 	} else {
 		a.check(d.delay <= delay, "delay %v eats the reserve: %v is safe", d.delay, delay)
+		a.check(d.delay > 0 || delay < simRounding, "jitter or slack made the delay 0")
 		if e.jitter == 0 {
-			a.check(d.delay > delay-simRounding, "delay %v is far too early: %v is safe", d.delay, delay)
-		} else {
-			a.check(d.delay > 0 || delay < simRounding, "jitter made the delay 0")
+			early := delay - simRounding - (a.timerSlack + time.Millisecond)
+			a.check(d.delay > early, "delay %v is far too early: %v is safe", d.delay, delay)
 		}
 	}
 	if d.delay > 0 {

@@ -117,12 +117,12 @@ func (n *simNetwork) draw(at time.Duration) simFate {
 
 // retryAfter is the wait of a 429: mostly a sensible one, sometimes none, 0, or far too long.
 func (n *simNetwork) retryAfter() (time.Duration, bool) {
-	switch n.rng.IntN(6) {
+	switch n.rng.IntN(7) {
 	case 0:
 		return 0, false
-	case 1:
+	case 1, 2:
 		return 0, true
-	case 2:
+	case 3:
 		return time.Duration(n.rng.Int64N(int64(time.Hour/time.Second))) * time.Second, true
 	}
 	return time.Duration(1+n.rng.Int64N(4)) * time.Second, true

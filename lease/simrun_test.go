@@ -17,7 +17,8 @@ type simRun struct {
 	s      schedule
 
 	now, origin, tick time.Duration
-	lateness          time.Duration
+	lateness          time.Duration // how late a wait may end, and
+	overshoot         time.Duration // how late an attempt's timeout
 	asleep            time.Duration // in all
 	asleepAtSuccess   time.Duration
 	unseen            time.Duration // slept inside the last proved attempt, too short to void its timing
@@ -56,6 +57,11 @@ func newSimRun(seed uint64, seen *simTally) *simRun {
 		rng: rng, server: newSimServer(rng, kind, p.ttl), net: newSimNetwork(rng, network, kind == simReplaying),
 		s: newSchedule(p), audit: simAudit{params: p}, tick: 1, seen: seen,
 		origin: time.Duration(rng.Int64N(int64(time.Hour))) - 30*time.Minute,
+	}
+	if rng.IntN(2) == 0 {
+		slack := 2*time.Millisecond + time.Duration(rng.Int64N(int64(100*time.Millisecond)))
+		r.s.timerSlack, r.audit.timerSlack = slack, slack
+		r.lateness, r.overshoot = slack/2, slack/2
 	}
 	seen.servers[kind]++
 	seen.networks[network]++
@@ -227,6 +233,9 @@ func (r *simRun) attempt(d decision) decision {
 	}
 	if back > deadline {
 		back, fate, f = deadline, fateLostAfter, failure{class: failedTransient}
+	}
+	if back == deadline && r.overshoot > 0 {
+		back += time.Duration(r.rng.Int64N(int64(r.overshoot)))
 	}
 	r.now = back
 	asleep := r.asleep
