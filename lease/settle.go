@@ -1,0 +1,239 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/cycles-protocol/cycles-go/client"
+	"github.com/cycles-protocol/cycles-go/gen"
+	"github.com/cycles-protocol/cycles-go/lease/settlement"
+)
+
+// CommitOption adds to a commit.
+type CommitOption func(*gen.CommitRequest)
+
+// WithMetrics reports how the work went.
+func WithMetrics(metrics gen.StandardMetrics) CommitOption {
+	return func(r *gen.CommitRequest) { r.Metrics = &metrics }
+}
+
+// WithMetadata is kept with the reservation as committed_metadata.
+func WithMetadata(metadata map[string]any) CommitOption {
+	return func(r *gen.CommitRequest) { r.Metadata = metadata }
+}
+
+// WithCommitKey names the commit's idempotency key, which is random otherwise.
+func WithCommitKey(key string) CommitOption {
+	return func(r *gen.CommitRequest) { r.IdempotencyKey = key }
+}
+
+// SettledError says that a lease was settled otherwise, or may have been.
+type SettledError struct {
+	ReservationID string
+	// Op is what settled it: commitReservation or releaseReservation.
+	Op client.Op
+	// IdempotencyKey is the key of that call.
+	IdempotencyKey string
+	// Pending is true when its outcome is not known. Repeating that call resends
+	// the same key.
+	Pending bool
+}
+
+func (e *SettledError) Error() string {
+	state := "was already settled"
+	if e.Pending {
+		state = "may already be settled"
+	}
+	return fmt.Sprintf("lease: reservation %q %s by %s with the key %q", e.ReservationID, state, e.Op, e.IdempotencyKey)
+}
+
+// releaseAttempts is how many attempts, by time, a release may take.
+const releaseAttempts = 3
+
+var errReleaseBound = errors.New("the release took longer than its bound")
+
+// settling is how far the settlement of a lease has come. turn admits one caller
+// at a time.
+type settling struct {
+	turn chan struct{}
+
+	commit  *settlement.Settlement
+	release *releasing
+}
+
+type releasing struct {
+	request gen.ReleaseRequest
+	done    bool
+}
+
+// Commit settles the lease with what was really used, in the unit of the
+// reservation. It first ends the heartbeat: nothing is planned any more, and an
+// extend under way is cancelled and waited for. Then it sends the commit, bounded
+// by the client's request timeout and not by ctx, whose end must not lose what
+// was spent; ctx only lends its values.
+//
+// The error is nil exactly when the result is settled, else a
+// *settlement.Error. After a Pending one a second call with the same amount
+// sends the same key and bytes; after a Rejected one a further call is a new
+// commit. A call that comes after another settlement gets that one's result,
+// when it was a commit of the same amount, or a *SettledError.
+//
+// Under FailOnFinalize the *StopError of a lease that was lost is joined to the
+// error, and beside a settled result it is the error.
+func (l *Lease) Commit(ctx context.Context, actual gen.Amount, opts ...CommitOption) (settlement.Result, error) {
+	request := gen.CommitRequest{Actual: actual}
+	for _, opt := range opts {
+		opt(&request)
+	}
+	if err := l.checkActual(&request.Actual); err != nil {
+		return settlement.Result{}, err
+	}
+	s := l.takeTurn()
+	defer s.yield()
+	if s.release != nil {
+		return settlement.Result{}, l.releasedError(s.release)
+	}
+	if s.commit != nil && s.commit.Actual() != request.Actual && s.commit.Result().Disposition != settlement.Rejected {
+		return s.commit.Result(), l.committedError(s.commit)
+	}
+	if s.commit == nil || s.commit.Result().Disposition == settlement.Rejected {
+		begun, err := l.m.settler.Begin(settlement.Spend{ReservationID: l.id, Created: l.request, Commit: request})
+		if err != nil {
+			return settlement.Result{}, err
+		}
+		s.commit = begun
+	}
+	l.endHeartbeat()
+	result, err := s.commit.Settle(context.WithoutCancel(ctx))
+	if l.m.cfg.onLost == FailOnFinalize {
+		err = errors.Join(err, l.loss())
+	}
+	return result, err
+}
+
+// Release gives the whole reservation back because nothing was spent under it.
+// It ends the heartbeat like Commit and outlives ctx like Commit, bounded by
+// three times the client's request timeout, retries included. reason is for the audit log and is cut to
+// the protocol's 256 characters; empty means none. After an error that leaves
+// the outcome open a second call sends the same key. A call that comes after a
+// commit, or while one is pending, is refused with a *SettledError: giving the
+// budget back would lose what was spent.
+func (l *Lease) Release(ctx context.Context, reason string) error {
+	s := l.takeTurn()
+	defer s.yield()
+	if s.commit != nil && s.commit.Result().Disposition != settlement.Rejected {
+		return l.committedError(s.commit)
+	}
+	if s.release == nil {
+		s.release = &releasing{request: gen.ReleaseRequest{IdempotencyKey: uuid.NewString()}}
+		if reason != "" {
+			reason = clipReason(reason)
+			s.release.request.Reason = &reason
+		}
+	}
+	if s.release.done {
+		return nil
+	}
+	l.endHeartbeat()
+	bounded, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	timer := l.m.clock.AfterFunc(releaseAttempts*l.m.client.RequestTimeout(), func() { cancel(errReleaseBound) })
+	defer timer.Stop()
+	_, err := l.m.client.ReleaseReservation(bounded, l.id, s.release.request)
+	switch client.OutcomeOf(err) {
+	case client.Success:
+		s.release.done = true
+	case client.Unauthorized, client.Expired, client.Finalized, client.Mismatch, client.Rejected, client.Invalid:
+		s.release = nil // refused: it had no effect
+	}
+	return err
+}
+
+func (l *Lease) takeTurn() *settling {
+	l.m.mu.Lock()
+	if l.settling == nil {
+		l.settling = &settling{turn: make(chan struct{}, 1)}
+	}
+	s := l.settling
+	l.m.mu.Unlock()
+	s.turn <- struct{}{}
+	return s
+}
+
+func (s *settling) yield() { <-s.turn }
+
+// endHeartbeat finishes the lease and waits for the extend under way, which was
+// cancelled, for as long as one may take.
+func (l *Lease) endHeartbeat() {
+	l.m.mu.Lock()
+	l.m.finish(l, l.m.now())
+	ended, bound := l.ended(), l.timeout
+	l.m.mu.Unlock()
+	if ended {
+		return
+	}
+	timer := l.m.clock.Timer(bound)
+	defer timer.Stop()
+	select {
+	case <-l.Done():
+	case <-timer.C:
+	}
+}
+
+// loss is the *StopError of a lost lease, else nil.
+func (l *Lease) loss() error {
+	l.m.mu.Lock()
+	defer l.m.mu.Unlock()
+	if !l.lost {
+		return nil
+	}
+	return l.stopped
+}
+
+func (l *Lease) committedError(c *settlement.Settlement) error {
+	return &SettledError{ReservationID: l.id, Op: client.OpCommitReservation,
+		IdempotencyKey: c.Result().IdempotencyKey, Pending: !c.Result().Settled()}
+}
+
+func (l *Lease) releasedError(r *releasing) error {
+	return &SettledError{ReservationID: l.id, Op: client.OpReleaseReservation,
+		IdempotencyKey: r.request.IdempotencyKey, Pending: !r.done}
+}
+
+// checkActual refuses an amount while the heartbeat still runs, and fills in the
+// unit.
+func (l *Lease) checkActual(actual *gen.Amount) error {
+	bad := func(field, limit string) error {
+		return &client.RequestError{Op: client.OpCommitReservation, Field: field, Limit: limit}
+	}
+	if actual.Amount < 0 {
+		return bad("actual.amount", "at least 0")
+	}
+	unit := l.unit()
+	if actual.Unit == "" {
+		actual.Unit = unit
+	}
+	if unit != "" && actual.Unit != unit {
+		return bad("actual.unit", fmt.Sprintf("%s, as reserved", unit))
+	}
+	return nil
+}
+
+// unit is the unit of the reservation.
+func (l *Lease) unit() gen.UnitEnum {
+	if unit := l.request.Estimate.Unit; unit != "" || l.created.Reserved == nil {
+		return unit
+	}
+	return l.created.Reserved.Unit
+}
+
+// clipReason keeps a reason within the protocol's limit.
+func clipReason(reason string) string {
+	const limit = 256
+	runes := []rune(strings.ToValidUTF8(reason, "\uFFFD"))
+	return string(runes[:min(len(runes), limit)])
+}
