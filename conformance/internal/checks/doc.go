@@ -12,6 +12,8 @@ import (
 // All returns every check, area by area, in a fixed order.
 func All() []suite.Check {
 	return slices.Concat(
+		auth(),
+		tenancy(),
 		extend(),
 	)
 }

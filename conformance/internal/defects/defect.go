@@ -2,6 +2,7 @@ package defects
 
 import (
 	"net/http"
+	"path"
 	"slices"
 )
 
@@ -11,11 +12,19 @@ type Defect struct {
 	ID string
 	// About says in one sentence what the broken server does.
 	About string
-	// Fails are the ids of the checks that the defect is made for. Each must
-	// fail on it; others may fail as well.
+	// Fails are the checks that the defect is made for, by id or by pattern as
+	// in path.Match. Each must fail on it; others may fail as well.
 	Fails []string
 	// Wrap breaks a server that keeps the protocol.
 	Wrap Wrap
+}
+
+// Meant tells whether the check must fail on the defect.
+func (d Defect) Meant(check string) bool {
+	return slices.ContainsFunc(d.Fails, func(pattern string) bool {
+		ok, _ := path.Match(pattern, check)
+		return ok
+	})
 }
 
 // Wrap makes a broken server out of one that keeps the protocol.
@@ -24,6 +33,8 @@ type Wrap func(next http.Handler) http.Handler
 // All returns every defect, area by area, in a fixed order.
 func All() []Defect {
 	return slices.Concat(
+		auth(),
+		tenancy(),
 		extend(),
 	)
 }

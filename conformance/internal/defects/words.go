@@ -20,6 +20,9 @@ type edit func(r *suite.Request) *suite.Request
 // spoil spoils an answer on its way out. r is what was asked for.
 type spoil func(r *suite.Request, a *suite.Answer) *suite.Answer
 
+// every picks all requests.
+func every(*suite.Request) bool { return true }
+
 // on picks the requests for these operations.
 func on(ops ...suite.Op) which {
 	return func(r *suite.Request) bool { return slices.Contains(ops, r.Op) }

@@ -1,0 +1,186 @@
+package checks
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/cycles-protocol/cycles-go/conformance/internal/suite"
+	"github.com/cycles-protocol/cycles-go/conformance/target"
+)
+
+// tenancy is about what belongs to whom.
+func tenancy() []suite.Check {
+	var all []suite.Check
+	subjectLines := map[string]int{"create": 1972, "dry-run": 1972, "decide": 1887, "event": 2945}
+	reservationLines := map[string]int{"commit": 2425, "release": 2465, "extend": 2545, "get": 2372}
+	for _, c := range append(calls(), reads()...) {
+		if line, ok := subjectLines[c.name]; ok {
+			all = append(all, foreignSubject(c, line), unknownTenant(c, line))
+		}
+		if line, ok := reservationLines[c.name]; ok {
+			all = append(all, foreignReservation(c, line))
+		}
+	}
+	return append(all, visibility()...)
+}
+
+func foreignSubject(c call, line int) suite.Check {
+	return suite.Check{
+		ID:          "tenancy.foreign-subject-" + c.name,
+		Level:       suite.Must,
+		Section:     "AUTH & TENANCY",
+		Lines:       []int{45, 46, line},
+		Requirement: "A subject whose tenant is another one than the key's is refused with 403 FORBIDDEN, although that tenant has the budget.",
+		Needs:       []target.Kind{target.FundedB},
+		Ops:         c.ops,
+		Run: func(ctx context.Context, t *suite.T) {
+			r := c.ready(ctx, t, t.Budget(target.FundedB))
+			t.WantError(t.Do(ctx, r.As(t.TenantA())), http.StatusForbidden, "FORBIDDEN")
+			c.stillWorks(ctx, t, r)
+		},
+	}
+}
+
+func unknownTenant(c call, line int) suite.Check {
+	return suite.Check{
+		ID:          "tenancy.unknown-tenant-" + c.name,
+		Level:       suite.Must,
+		Section:     "AUTH & TENANCY",
+		Lines:       []int{45, 46, line},
+		Requirement: "A subject whose tenant is one that nobody knows is refused with 403 FORBIDDEN like any other that is not the key's.",
+		Needs:       []target.Kind{target.Funded},
+		Ops:         c.ops,
+		Run: func(ctx context.Context, t *suite.T) {
+			r := c.ready(ctx, t, t.Budget(target.Funded))
+			t.WantError(t.Do(ctx, r.With("subject.tenant", t.Name())), http.StatusForbidden, "FORBIDDEN")
+			c.stillWorks(ctx, t, r)
+		},
+	}
+}
+
+func foreignReservation(c call, line int) suite.Check {
+	return suite.Check{
+		ID:          "tenancy.foreign-reservation-" + c.name,
+		Level:       suite.Must,
+		Section:     "AUTH & TENANCY",
+		Lines:       []int{47, 48, line},
+		Requirement: "A reservation of another tenant is refused with 403 FORBIDDEN and stays as it is, and the owner's request sent again by a stranger is no replay.",
+		Needs:       []target.Kind{target.TenantB, target.Funded},
+		Ops:         c.ops,
+		Run: func(ctx context.Context, t *suite.T) {
+			r := c.ready(ctx, t, t.Budget(target.Funded))
+			t.WantError(t.Do(ctx, r.As(t.TenantB())), http.StatusForbidden, "FORBIDDEN")
+			done := c.stillWorks(ctx, t, r)
+			t.WantError(t.Do(ctx, done.Request.As(t.TenantB())), http.StatusForbidden, "FORBIDDEN")
+		},
+	}
+}
+
+func visibility() []suite.Check {
+	return []suite.Check{
+		{
+			ID:          "tenancy.list-own-only",
+			Level:       suite.Must,
+			Section:     "listReservations",
+			Lines:       []int{2088, 2091},
+			Requirement: "A listing shows reservations of the key's tenant only.",
+			Needs:       []target.Kind{target.TenantB, target.Funded},
+			Ops:         []suite.Op{suite.Create, suite.List},
+			Run: func(ctx context.Context, t *suite.T) {
+				res := t.Reserve(ctx, t.Budget(target.Funded), 1)
+				r := t.List(res.Tenant).WithQuery("idempotency_key", res.Create.Key())
+				a := t.Do(ctx, r)
+				t.WantStatus(a, http.StatusOK)
+				t.Want(a, "reservations.0.reservation_id", res.ID)
+				a = t.Do(ctx, r.As(t.TenantB()))
+				t.WantStatus(a, http.StatusOK)
+				t.True(a, len(a.Items("reservations")) == 0, "no reservation of a stranger", "%d reservations", len(a.Items("reservations")))
+			},
+		},
+		foreignFilter("list", 2089, suite.List, func(t *suite.T, b *target.Budget) *suite.Request {
+			return t.List(b.Tenant).WithQuery("limit", "1")
+		}),
+		foreignFilter("balances", 2889, suite.Balances, func(t *suite.T, b *target.Budget) *suite.Request {
+			return t.Balances(b)
+		}),
+		{
+			ID:          "tenancy.balances-own-only",
+			Level:       suite.Must,
+			Section:     "AUTH & TENANCY",
+			Lines:       []int{50, 2888, 2890},
+			Requirement: "Balances asked for without a tenant are those of the key's tenant, and never those of another.",
+			Needs:       []target.Kind{target.TenantB, target.Funded},
+			Ops:         []suite.Op{suite.Balances},
+			Run: func(ctx context.Context, t *suite.T) {
+				b := t.Budget(target.Funded)
+				if len(b.Subject) < 2 {
+					t.Skip("the budget of fixture funded sits on the tenant itself, so it cannot be asked for without the tenant")
+				}
+				r := t.Balances(b).WithoutQuery("tenant")
+				a := t.Do(ctx, r)
+				t.WantStatus(a, http.StatusOK)
+				_, shown := suite.BooksIn(a, b)
+				t.True(a, shown, "the balance of "+b.ScopePath(), "it is not among %d balances", len(a.Items("balances")))
+				a = t.Do(ctx, r.As(t.TenantB()))
+				t.WantStatus(a, http.StatusOK)
+				wantScopesOf(t, a, t.TenantB())
+			},
+		},
+		{
+			ID:          "tenancy.subject-without-tenant",
+			Level:       suite.Must,
+			Section:     "AUTH & TENANCY",
+			Lines:       []int{44, 47, 50},
+			Requirement: "A subject that names no tenant never reaches the budget of another tenant, whatever else it names.",
+			Needs:       []target.Kind{target.TenantB, target.Ledger},
+			Ops:         []suite.Op{suite.Create, suite.Balances},
+			Run: func(ctx context.Context, t *suite.T) {
+				b := t.Budget(target.Ledger)
+				before := t.Books(ctx, b)
+				r := t.Create(b, 1).Without("subject.tenant")
+				a := t.Do(ctx, r.As(t.TenantB()))
+				if a.Status == http.StatusOK {
+					wantScopesOf(t, a, t.TenantB())
+				} else {
+					t.True(a, a.Status >= 400 && a.Status < 500, "a refusal, or a reservation on the scopes of the key's tenant", "%s", suite.Describe(a))
+				}
+				t.WantBooks(ctx, b, before)
+			},
+		},
+	}
+}
+
+// foreignFilter is about the tenant parameter, which under a tenant's key may
+// name that tenant only.
+func foreignFilter(name string, line int, op suite.Op, ask func(*suite.T, *target.Budget) *suite.Request) suite.Check {
+	return suite.Check{
+		ID:          "tenancy.foreign-filter-" + name,
+		Level:       suite.Must,
+		Section:     "AUTH & TENANCY",
+		Lines:       []int{51, line},
+		Requirement: "A tenant parameter that is not the key's tenant is refused with 403 FORBIDDEN, whether there is such a tenant or not.",
+		Needs:       []target.Kind{target.TenantB, target.Funded},
+		Ops:         []suite.Op{op},
+		Run: func(ctx context.Context, t *suite.T) {
+			b := t.Budget(target.Funded)
+			r := ask(t, b)
+			for _, tenant := range []string{t.TenantB().ID, t.Name()} {
+				a := t.Do(ctx, r.WithQuery("tenant", tenant))
+				t.WantError(a, http.StatusForbidden, "FORBIDDEN")
+			}
+			t.WantStatus(t.Do(ctx, r.WithQuery("tenant", b.Tenant.ID)), http.StatusOK)
+		},
+	}
+}
+
+// wantScopesOf wants no balance of the answer to be one of another tenant's.
+func wantScopesOf(t *suite.T, a *suite.Answer, tenant target.Tenant) {
+	for _, item := range a.Items("balances") {
+		path, _ := suite.Lookup(item, "scope_path")
+		s, _ := path.(string)
+		first, _, _ := strings.Cut(s, "/")
+		owner, named := strings.CutPrefix(first, "tenant:")
+		t.True(a, !named || strings.EqualFold(owner, tenant.ID), "balances of tenant "+tenant.ID+" only", "one of %s", s)
+	}
+}
