@@ -67,7 +67,7 @@ func asNobody(t *testing.T, role string, args ...string) string {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	}
 	cmd.Dir = string(filepath.Separator)
-	cmd.Env = append(os.Environ(), childRole+"="+role)
+	cmd.Env = append(os.Environ(), childRole+"="+role, "GORACE=atexit_sleep_ms=0")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	require.NoError(t, err)
