@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -175,4 +176,10 @@ const (
 
 func errorBody(code string) string {
 	return `{"error":"` + code + `","message":"no","request_id":"req-body","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736"}`
+}
+
+func sortedQuery(query string) string {
+	parts := strings.Split(query, "&")
+	slices.Sort(parts)
+	return strings.Join(parts, "&")
 }

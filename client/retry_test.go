@@ -16,31 +16,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cycles-protocol/cycles-go/client"
-	"github.com/cycles-protocol/cycles-go/gen"
 )
 
 // retried are the calls that go through the retry policy.
-var retried = map[client.Op]func(context.Context, *client.Client, ...client.CallOption) error{
-	client.OpCommitReservation: func(ctx context.Context, c *client.Client, opts ...client.CallOption) error {
-		_, err := c.CommitReservation(ctx, "r-1", commitRequest, opts...)
-		return err
-	},
-	client.OpReleaseReservation: func(ctx context.Context, c *client.Client, opts ...client.CallOption) error {
-		_, err := c.ReleaseReservation(ctx, "r-1", gen.ReleaseRequest{}, opts...)
-		return err
-	},
-	client.OpGetReservation: func(ctx context.Context, c *client.Client, opts ...client.CallOption) error {
-		_, err := c.GetReservation(ctx, "r-1", opts...)
-		return err
-	},
-	client.OpGetBalances: func(ctx context.Context, c *client.Client, opts ...client.CallOption) error {
-		_, err := c.GetBalances(ctx, balanceParams, opts...)
-		return err
-	},
+func retried() map[client.Op]func(context.Context, *client.Client, ...client.CallOption) error {
+	through := map[client.Op]func(context.Context, *client.Client, ...client.CallOption) error{}
+	for _, call := range calls {
+		if call.op != client.OpExtendReservation && call.op != client.OpCreateReservation {
+			through[call.op] = func(ctx context.Context, c *client.Client, opts ...client.CallOption) error {
+				_, err := call.send(ctx, c, opts...)
+				return err
+			}
+		}
+	}
+	return through
 }
 
 func TestFailuresThatMayPassAreRetriedWithTheSameKeyAndBytes(t *testing.T) {
-	for op, call := range retried {
+	for op, call := range retried() {
 		for name, failure := range map[string]func(*http.Request) (*http.Response, error){
 			"503":          replying(503, ""),
 			"500":          replying(500, errorBody("INTERNAL_ERROR")),
@@ -79,7 +72,7 @@ func TestFailuresThatMayPassAreRetriedWithTheSameKeyAndBytes(t *testing.T) {
 }
 
 func TestAnswersThatWillNotChangeAreNotRetried(t *testing.T) {
-	for op, call := range retried {
+	for op, call := range retried() {
 		for _, status := range []int{302, 400, 401, 403, 404, 409, 410, 422} {
 			server := always(status, "")
 			require.Error(t, call(t.Context(), newClient(t, server)))
@@ -89,7 +82,7 @@ func TestAnswersThatWillNotChangeAreNotRetried(t *testing.T) {
 }
 
 func TestWithoutRetrySendsOnce(t *testing.T) {
-	for op, call := range retried {
+	for op, call := range retried() {
 		server := always(503, "")
 		require.Error(t, call(t.Context(), newClient(t, server), client.WithoutRetry()))
 		assert.Len(t, server.attempts(), 1, op)
