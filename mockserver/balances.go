@@ -62,7 +62,7 @@ func (x *exchange) balanceQuery() (*ledger.BalanceQuery, error) {
 	if err := x.ownTenant(q.Level[0]); err != nil {
 		return nil, err
 	}
-	q.Level[0] = "" // only ever the key's own tenant, to which the answer is bound anyway
+	q.Level[0] = "" // it can only be the key's own tenant, to which the answer is bound anyway
 	if cursor, ok := values.first("cursor"); ok && cursor != "" {
 		var c balanceCursor
 		if err := decodeCursor(cursor, &c); err != nil {

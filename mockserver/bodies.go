@@ -14,16 +14,16 @@ import (
 
 // The members of the request schemas, the required ones first.
 var (
-	subjectShape = shape{0, append(slices.Clone(ledger.Levels[:]), "dimensions")}
-	actionShape  = shape{2, []string{"kind", "name", "tags"}}
-	metricsShape = shape{0, []string{"tokens_input", "tokens_output", "latency_ms", "model_version", "custom"}}
-	decideShape  = shape{4, []string{"idempotency_key", "subject", "action", "estimate", "metadata"}}
-	reserveShape = shape{4, []string{"idempotency_key", "subject", "action", "estimate",
+	subjectShape = shape{names: append(slices.Clone(ledger.Levels[:]), "dimensions")}
+	actionShape  = shape{required: 2, names: []string{"kind", "name", "tags"}}
+	metricsShape = shape{names: []string{"tokens_input", "tokens_output", "latency_ms", "model_version", "custom"}}
+	decideShape  = shape{required: 4, names: []string{"idempotency_key", "subject", "action", "estimate", "metadata"}}
+	reserveShape = shape{required: 4, names: []string{"idempotency_key", "subject", "action", "estimate",
 		"ttl_ms", "grace_period_ms", "overage_policy", "dry_run", "metadata"}}
-	commitShape  = shape{2, []string{"idempotency_key", "actual", "metrics", "metadata"}}
-	releaseShape = shape{1, []string{"idempotency_key", "reason"}}
-	extendShape  = shape{2, []string{"idempotency_key", "extend_by_ms", "metadata"}}
-	eventShape   = shape{4, []string{"idempotency_key", "subject", "action", "actual",
+	commitShape  = shape{required: 2, names: []string{"idempotency_key", "actual", "metrics", "metadata"}}
+	releaseShape = shape{required: 1, names: []string{"idempotency_key", "reason"}}
+	extendShape  = shape{required: 2, names: []string{"idempotency_key", "extend_by_ms", "metadata"}}
+	eventShape   = shape{required: 4, names: []string{"idempotency_key", "subject", "action", "actual",
 		"overage_policy", "metrics", "client_time_ms", "metadata"}}
 )
 
@@ -32,14 +32,32 @@ func decodeReserve(body []byte, q *ledger.Reserve) error {
 	return decode(body, &reserveShape, func(r *bodyReader, member string) error {
 		switch member {
 		case "ttl_ms":
-			q.TTL = new(int64)
-			return r.integer(member, minTTL, maxTTL, q.TTL)
+			return r.optional(member, minTTL, maxTTL, &q.TTL)
 		case "grace_period_ms":
 			return r.integer(member, 0, maxGrace, &q.Grace)
 		case "overage_policy":
 			return oneOf(r, member, overagePolicies, &q.Overage)
 		case "dry_run":
 			return r.boolean(&q.DryRun)
+		}
+		return r.spend(member, &q.Spend)
+	})
+}
+
+func decodeDecide(body []byte, q *ledger.Decide) error {
+	return decode(body, &decideShape, func(r *bodyReader, member string) error { return r.spend(member, &q.Spend) })
+}
+
+func decodeEvent(body []byte, q *ledger.Event) error {
+	return decode(body, &eventShape, func(r *bodyReader, member string) error {
+		switch member {
+		case "overage_policy":
+			return oneOf(r, member, overagePolicies, &q.Overage)
+		case "metrics":
+			return r.metrics()
+		case "client_time_ms":
+			var advisory int64
+			return r.integer(member, 0, math.MaxInt64, &advisory)
 		}
 		return r.spend(member, &q.Spend)
 	})
@@ -75,8 +93,7 @@ func decodeExtend(body []byte, q *ledger.Extend) error {
 		case "extend_by_ms":
 			return r.integer(member, minExtend, maxExtend, &q.By)
 		case "metadata":
-			var metadata json.RawMessage
-			return r.anyObject(&metadata)
+			return r.ignoredObject()
 		}
 		return r.key(&q.Key)
 	})
@@ -167,13 +184,12 @@ func (r *bodyReader) action(into *gen.Action) error {
 func (r *bodyReader) metrics() error {
 	var number int64
 	var model string
-	var custom json.RawMessage
 	return r.within("metrics", &metricsShape, func(member string) error {
 		switch member {
 		case "model_version":
 			return r.text(member, 0, maxModelLength, &model)
 		case "custom":
-			return r.anyObject(&custom)
+			return r.ignoredObject()
 		}
 		return r.integer(member, 0, math.MaxInt64, &number)
 	})

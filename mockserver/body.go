@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 	"unicode/utf8"
 
 	"github.com/cycles-protocol/cycles-go/gen"
@@ -23,10 +24,12 @@ type bodyReader struct {
 type shape struct {
 	required int
 	names    []string
+	// open: other members are allowed, and ignored.
+	open bool
 }
 
-// object reads an object of which no other members are allowed. member reads
-// the value of one. A null counts as absent.
+// object reads an object. member reads the value of one of its members. A null
+// counts as absent.
 func (r *bodyReader) object(s *shape, member func(name string) error) error {
 	if err := r.scan.OpenObject(); err != nil {
 		return r.malformed(err)
@@ -41,6 +44,12 @@ func (r *bodyReader) object(s *shape, member func(name string) error) error {
 			break
 		}
 		i := slices.IndexFunc(s.names, func(name string) bool { return name == string(key) })
+		if i < 0 && s.open {
+			if err := r.scan.Skip(); err != nil {
+				return r.malformed(err)
+			}
+			continue
+		}
 		if i < 0 {
 			return r.invalid(fmt.Sprintf("%.64q", key), "is not a member of this object")
 		}
@@ -124,6 +133,26 @@ func (r *bodyReader) integer(name string, lo, hi int64, into *int64) error {
 	return nil
 }
 
+// optional reads an integer of which it matters whether it is there.
+func (r *bodyReader) optional(name string, lo, hi int64, into **int64) error {
+	*into = new(int64)
+	return r.integer(name, lo, hi, *into)
+}
+
+// dateTime reads an instant, in milliseconds.
+func (r *bodyReader) dateTime(name string, into *int64) error {
+	b, err := r.scan.Text()
+	if err != nil {
+		return r.malformed(err)
+	}
+	t, err := time.Parse(time.RFC3339Nano, string(b))
+	if err != nil {
+		return r.invalid(name, "has to be a date-time such as 2026-01-31T12:00:00Z")
+	}
+	*into = t.UnixMilli()
+	return nil
+}
+
 func (r *bodyReader) boolean(into *bool) error {
 	v, err := r.scan.Bool()
 	if err != nil {
@@ -162,6 +191,12 @@ func (r *bodyReader) anyObject(into *json.RawMessage) error {
 	return nil
 }
 
+// ignoredObject checks an object that nothing is done with.
+func (r *bodyReader) ignoredObject() error {
+	var ignored json.RawMessage
+	return r.anyObject(&ignored)
+}
+
 // texts reads an array of at most most strings of at most hi characters.
 func (r *bodyReader) texts(name string, most, hi int, into *[]string) error {
 	if err := r.scan.OpenArray(); err != nil {
@@ -188,7 +223,7 @@ func (r *bodyReader) texts(name string, most, hi int, into *[]string) error {
 	}
 }
 
-var amountShape = shape{2, []string{"unit", "amount"}}
+var amountShape = shape{required: 2, names: []string{"unit", "amount"}}
 
 func (r *bodyReader) amount(name string, unit *gen.UnitEnum, amount *int64) error {
 	return r.within(name, &amountShape, func(member string) error {

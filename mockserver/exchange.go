@@ -48,6 +48,8 @@ type endpoint struct {
 	operation Operation // "" for what is not of the runtime API
 	access    access
 	hasBody   bool
+	// optionalBody: a body is read when there is one.
+	optionalBody bool
 	// handle returns the status and what to encode as the body.
 	handle func(*exchange) (int, any, error)
 }
@@ -100,7 +102,7 @@ func (x *exchange) run() {
 	case !found:
 		err = x.methodNotAllowed()
 	default:
-		if e.hasBody {
+		if e.hasBody || e.optionalBody && x.r.ContentLength != 0 {
 			err = x.readBody()
 		}
 		if err == nil {

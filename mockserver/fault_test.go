@@ -232,6 +232,7 @@ func TestDelayInABubble(t *testing.T) {
 		}
 		assert.EqualValues(t, 10, balance())
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		assert.EqualValues(t, 20, balance())
 	})
 }

@@ -34,10 +34,8 @@ type Option func(*config)
 
 // config is what New starts from and Reset goes back to.
 type config struct {
-	tenants     []Tenant
-	budgets     []Budget
-	policies    []ScopePolicy
-	faults      []Fault
+	contents
+	errs        []error // of the options themselves
 	noDefaults  bool
 	adminKey    string
 	now         func() time.Time
@@ -46,6 +44,14 @@ type config struct {
 	journalSize int
 	maxBody     int64
 	logger      *slog.Logger
+}
+
+// contents are what a server is filled with.
+type contents struct {
+	tenants  []Tenant
+	budgets  []Budget
+	policies []ScopePolicy
+	faults   []Fault
 }
 
 func newConfig(opts []Option) config {

@@ -32,6 +32,9 @@ const (
 	// TenantClosed: mutations are answered with 409 TENANT_CLOSED, evaluations
 	// with DENY; reads and replays go on. It is final.
 	TenantClosed TenantStatus = "CLOSED"
+	// TenantMalformed: the record cannot be understood. Mutations and
+	// evaluations fail closed with 500 INTERNAL_ERROR.
+	TenantMalformed TenantStatus = "MALFORMED"
 )
 
 // Policy rules how long reservations live. The zero value is the reference

@@ -72,6 +72,8 @@ func encodeCursor(v any) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
+var errForeignCursor = invalidRequest("the cursor is not one that this server gave")
+
 // decodeCursor reads back what encodeCursor made and refuses anything else.
 func decodeCursor(cursor string, v any) error {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
@@ -81,7 +83,7 @@ func decodeCursor(cursor string, v any) error {
 		err = d.Decode(v)
 	}
 	if err != nil || encodeCursor(v) != cursor {
-		return invalidRequest("the cursor is not one that this server gave")
+		return errForeignCursor
 	}
 	return nil
 }

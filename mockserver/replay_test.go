@@ -175,7 +175,11 @@ func TestConcurrentCallsWithOneKeyApplyOnceAndAllGetTheAnswer(t *testing.T) {
 	assert.EqualValues(t, 10, w.balance("tenant:acme").Reserved)
 	for range callers {
 		wg.Go(func() { w.extend(ids[0], "x", 1_000).ok() })
-		wg.Go(func() { w.commit(ids[0], "c", 4) })
+	}
+	wg.Wait()
+	assert.Equal(t, at(61_000), w.get(ids[0]).ok().int("expires_at_ms"))
+	for range callers {
+		wg.Go(func() { w.commit(ids[0], "c", 4).ok() })
 	}
 	wg.Wait()
 	assert.EqualValues(t, 4, w.balance("tenant:acme").Spent)

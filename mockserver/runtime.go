@@ -1,6 +1,8 @@
 package mockserver
 
 import (
+	"fmt"
+
 	"github.com/cycles-protocol/cycles-go/gen"
 	"github.com/cycles-protocol/cycles-go/mockserver/internal/ledger"
 )
@@ -49,6 +51,19 @@ func (s *Server) AddKey(tenant, key string) error {
 	})
 }
 
+// RevokeKey ends an API key.
+func (s *Server) RevokeKey(key string) error {
+	return s.change(func(l *ledger.Ledger, now int64) error {
+		_, d := l.RevokeKey(now, key)
+		return failed(d)
+	})
+}
+
+// AddScopePolicy adds caps or lease overrides.
+func (s *Server) AddScopePolicy(p ScopePolicy) error {
+	return s.change(func(l *ledger.Ledger, now int64) error { return addPolicy(l, now, p) })
+}
+
 // AddBudget adds a budget.
 func (s *Server) AddBudget(b Budget) error {
 	return s.change(func(l *ledger.Ledger, now int64) error { return addBudget(l, now, b) })
@@ -56,6 +71,9 @@ func (s *Server) AddBudget(b Budget) error {
 
 // SetBudgetStatus freezes, reopens or closes a budget.
 func (s *Server) SetBudgetStatus(scope string, unit gen.UnitEnum, status BudgetStatus) error {
+	if err := known("budget status", status, budgetStatuses); err != nil {
+		return fmt.Errorf("mockserver: budget %s: %w", scope, err)
+	}
 	return s.change(func(l *ledger.Ledger, now int64) error {
 		_, d := l.ChangeBudget(now, scope, unit, func(b *ledger.Budget) *ledger.Denial {
 			b.Status = ledger.BudgetStatus(status)
@@ -77,7 +95,7 @@ type Balance struct {
 func (s *Server) Balance(scope string, unit gen.UnitEnum) (Balance, error) {
 	var out Balance
 	err := s.change(func(l *ledger.Ledger, now int64) error {
-		b, d := l.Budget(now, scope, unit)
+		b, d := l.Budget(now, "", scope, unit)
 		if d != nil {
 			return failed(d)
 		}

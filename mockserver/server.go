@@ -58,12 +58,24 @@ func Open(opts ...Option) (*Server, error) {
 		cfg:     newConfig(opts),
 		closing: make(chan struct{}),
 	}
+	if err := errors.Join(s.cfg.errs...); err != nil {
+		return nil, err
+	}
+	if s.cfg.virtual && (s.cfg.start.Before(time.UnixMilli(0)) || s.cfg.start.After(lastInstant)) {
+		return nil, errors.New("mockserver: virtual time starts between the years 1970 and 9999")
+	}
 	s.clock = newClock(&s.cfg)
 	s.faults = &faults{}
 	s.journal = newJournal(s.cfg.journalSize)
 	s.mux = s.routes()
-	if err := s.provision(); err != nil {
+	var err error
+	if s.ledger, err = s.fresh(s.nowMs()); err != nil {
 		return nil, err
+	}
+	for _, f := range s.cfg.faults {
+		if _, err := s.faults.inject(f); err != nil {
+			return nil, err
+		}
 	}
 	return s, nil
 }

@@ -4,39 +4,42 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/cycles-protocol/cycles-go/gen"
 	"github.com/cycles-protocol/cycles-go/mockserver/internal/ledger"
 )
 
-// provision builds the state that the options describe.
-func (s *Server) provision() error {
-	if s.clock.now().Before(time.UnixMilli(0)) {
-		return errors.New("mockserver: virtual time cannot start before 1970")
-	}
-	s.ledger = ledger.New(rand.Uint32())
-	now := s.nowMs()
-	for _, t := range s.cfg.tenants {
-		if err := addTenant(s.ledger, now, t); err != nil {
+// fresh builds the ledger that the options describe.
+func (s *Server) fresh(now int64) (*ledger.Ledger, error) {
+	l := ledger.New(rand.Uint32())
+	return l, s.cfg.contents.fill(l, now)
+}
+
+// fill provisions a ledger. Status comes last: nothing can be added to a closed
+// tenant.
+func (c *contents) fill(l *ledger.Ledger, now int64) error {
+	for _, t := range c.tenants {
+		if err := addTenant(l, now, t); err != nil {
 			return err
 		}
 	}
-	for _, b := range s.cfg.budgets {
-		if err := addBudget(s.ledger, now, b); err != nil {
+	for _, b := range c.budgets {
+		if err := addBudget(l, now, b); err != nil {
 			return err
 		}
 	}
-	for _, t := range s.cfg.tenants {
+	for _, p := range c.policies {
+		if err := addPolicy(l, now, p); err != nil {
+			return err
+		}
+	}
+	for _, t := range c.tenants {
 		if t.Status != "" {
-			if err := setTenantStatus(s.ledger, now, t.ID, t.Status); err != nil {
+			if err := setTenantStatus(l, now, t.ID, t.Status); err != nil {
 				return err
 			}
-		}
-	}
-	for _, f := range s.cfg.faults {
-		if _, err := s.faults.inject(f); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -67,6 +70,10 @@ func addTenant(l *ledger.Ledger, now int64, t Tenant) error {
 }
 
 func setTenantStatus(l *ledger.Ledger, now int64, id string, status TenantStatus) error {
+	err := known("tenant status", status, []TenantStatus{TenantActive, TenantSuspended, TenantClosed, TenantMalformed})
+	if err != nil {
+		return fmt.Errorf("mockserver: tenant %s: %w", id, err)
+	}
 	_, d := l.ChangeTenant(now, id, func(t *ledger.Tenant) { t.Status = ledger.TenantStatus(status) })
 	return failed(d)
 }
@@ -74,6 +81,12 @@ func setTenantStatus(l *ledger.Ledger, now int64, id string, status TenantStatus
 func addBudget(l *ledger.Ledger, now int64, b Budget) error {
 	if b.Unit == "" {
 		b.Unit = gen.UnitEnumUSDMicrocents
+	}
+	if b.Status == "" {
+		b.Status = BudgetActive
+	}
+	if err := known("budget status", b.Status, budgetStatuses); err != nil {
+		return fmt.Errorf("mockserver: budget %s: %w", b.Scope, err)
 	}
 	_, d := l.AddBudget(now, ledger.Budget{
 		Tenant:         b.Tenant,
@@ -88,37 +101,76 @@ func addBudget(l *ledger.Ledger, now int64, b Budget) error {
 	return failed(d)
 }
 
+func addPolicy(l *ledger.Ledger, now int64, p ScopePolicy) error {
+	var ttl, ceiling, extensions int64
+	err := errors.Join(
+		milliseconds(&ttl, "DefaultTTL", p.DefaultTTL),
+		milliseconds(&ceiling, "MaxTTL", p.MaxTTL),
+		setExtensions(&extensions, p.MaxExtensions),
+	)
+	if err != nil {
+		return fmt.Errorf("mockserver: scope policy %s: %w", p.Pattern, err)
+	}
+	out := ledger.ScopePolicy{Tenant: p.Tenant, Name: p.Name, Pattern: p.Pattern, Priority: int64(p.Priority), Caps: p.Caps}
+	if ttl != 0 {
+		out.DefaultTTL = &ttl
+	}
+	if ceiling != 0 {
+		out.MaxTTL = &ceiling
+	}
+	if p.MaxExtensions != 0 {
+		out.MaxExtensions = &extensions
+	}
+	_, d := l.AddPolicy(now, out)
+	return failed(d)
+}
+
+var budgetStatuses = []BudgetStatus{BudgetActive, BudgetFrozen, BudgetClosed}
+
 // resolve fills in the defaults.
 func (p Policy) resolve() (ledger.Policy, error) {
 	out := ledger.DefaultPolicy()
-	for _, d := range [...]struct {
-		name string
-		from time.Duration
-		to   *int64
-	}{
-		{"DefaultTTL", p.DefaultTTL, &out.DefaultTTL},
-		{"MaxTTL", p.MaxTTL, &out.MaxTTL},
-		{"MaxGrant", p.MaxGrant, &out.MaxGrant},
-		{"MaxLead", p.MaxLead, &out.MaxLead},
-	} {
-		switch {
-		case d.from < 0 || d.from%time.Millisecond != 0:
-			return ledger.Policy{}, fmt.Errorf("%s has to be a whole number of milliseconds, at least 0", d.name)
-		case d.from > 0:
-			*d.to = d.from.Milliseconds()
-		}
-	}
-	switch {
-	case p.MaxExtensions == NoExtensions:
-		out.MaxExtensions = 0
-	case p.MaxExtensions < 0:
-		return ledger.Policy{}, errors.New("MaxExtensions has to be at least 0, or NoExtensions")
-	case p.MaxExtensions > 0:
-		out.MaxExtensions = int64(p.MaxExtensions)
-	}
+	out.Legacy = p.Legacy
 	if p.Overage != "" {
 		out.Overage = p.Overage
 	}
-	out.Legacy = p.Legacy
-	return out, nil
+	err := errors.Join(
+		milliseconds(&out.DefaultTTL, "DefaultTTL", p.DefaultTTL),
+		milliseconds(&out.MaxTTL, "MaxTTL", p.MaxTTL),
+		milliseconds(&out.MaxGrant, "MaxGrant", p.MaxGrant),
+		milliseconds(&out.MaxLead, "MaxLead", p.MaxLead),
+		setExtensions(&out.MaxExtensions, p.MaxExtensions),
+		known("overage policy", out.Overage, overagePolicies),
+	)
+	return out, err
+}
+
+// milliseconds sets to from d, unless d is 0.
+func milliseconds(to *int64, name string, d time.Duration) error {
+	if d < 0 || d%time.Millisecond != 0 {
+		return fmt.Errorf("%s has to be a whole number of milliseconds, at least 0", name)
+	}
+	if d > 0 {
+		*to = d.Milliseconds()
+	}
+	return nil
+}
+
+func setExtensions(to *int64, n int) error {
+	switch {
+	case n == NoExtensions:
+		*to = 0
+	case n < 0:
+		return errors.New("MaxExtensions has to be at least 0, or NoExtensions")
+	case n > 0:
+		*to = int64(n)
+	}
+	return nil
+}
+
+func known[T ~string](what string, v T, values []T) error {
+	if !slices.Contains(values, v) {
+		return fmt.Errorf("there is no %s %q", what, v)
+	}
+	return nil
 }

@@ -94,6 +94,16 @@ func (b *Budget) balance() Balance {
 	return Balance{Scope: b.Scope, Unit: b.Unit, Row: b.Row, OverdraftLimit: b.OverdraftLimit, OverLimit: b.OverLimit()}
 }
 
+// Switch changes the status from one value to another; a budget that has the
+// new one already stays as it is.
+func (b *Budget) Switch(from, to BudgetStatus) *Denial {
+	if b.Status != from && b.Status != to {
+		return conflict("the budget of %s is %s", b.Scope, b.Status)
+	}
+	b.Status = to
+	return nil
+}
+
 type budgetKey struct {
 	scope string
 	unit  gen.UnitEnum

@@ -24,6 +24,7 @@ const (
 	endpointEvent
 	endpointCommit
 	endpointRelease
+	endpointFund
 )
 
 type answerKey struct {

@@ -174,7 +174,7 @@ func (a *account) place(key budgetKey) (int, bool) {
 // for edit to change.
 func (l *Ledger) ChangeBudget(now int64, scope string, unit gen.UnitEnum, edit func(*Budget) *Denial) (Budget, *Denial) {
 	now = l.step(now)
-	b, d := l.budget(scope, unit)
+	b, d := l.budgetOf("", scope, unit)
 	if d != nil {
 		return Budget{}, d
 	}
@@ -187,27 +187,28 @@ func (l *Ledger) ChangeBudget(now int64, scope string, unit gen.UnitEnum, edit f
 	return changed, nil
 }
 
-// Budget returns a budget.
-func (l *Ledger) Budget(now int64, scope string, unit gen.UnitEnum) (Budget, *Denial) {
+// Budget returns a budget of one tenant, or of any when tenant is empty.
+func (l *Ledger) Budget(now int64, tenant, scope string, unit gen.UnitEnum) (Budget, *Denial) {
 	l.step(now)
-	b, d := l.budget(scope, unit)
+	b, d := l.budgetOf(tenant, scope, unit)
 	if d != nil {
 		return Budget{}, d
 	}
 	return *b, nil
 }
 
-// budget finds a budget by scope and unit alone. A scope without a tenant may
-// belong to one tenant only.
-func (l *Ledger) budget(scope string, unit gen.UnitEnum) (*Budget, *Denial) {
+// budgetOf finds a budget of one tenant, or of any when tenant is empty. That of
+// another tenant is not found: whether it exists is not for others to know. A
+// scope without a tenant in it may be budgeted by several, and needs the name.
+func (l *Ledger) budgetOf(tenant, scope string, unit gen.UnitEnum) (*Budget, *Denial) {
 	scope, err := ParseScope(scope)
 	if err != nil {
 		return nil, invalid("%v", err)
 	}
 	var found *Budget
-	for _, a := range l.accounts {
+	for id, a := range l.accounts {
 		b := a.byKey[budgetKey{scope, unit}]
-		if b == nil {
+		if b == nil || tenant != "" && tenant != id {
 			continue
 		}
 		if found != nil {

@@ -200,8 +200,8 @@ func replayReserve(now int64, answer any) Reserved {
 	switch was := answer.(type) {
 	case *Reservation:
 		out = was.reserved(now)
-	case *Reserved: // a dry run
-		out = *was
+	case Reserved: // a dry run
+		out = was
 	}
 	out.Replayed = true
 	return out
@@ -219,7 +219,7 @@ func (a *account) dryRun(q *Reserve) (Reserved, *Denial) {
 		out.Unit, out.Amount = q.Unit, q.Amount
 		out.Balances = balances(e.budgets)
 	}
-	a.remember(endpointReserve, &q.Identity, &out)
+	a.remember(endpointReserve, &q.Identity, out)
 	return out, nil
 }
 

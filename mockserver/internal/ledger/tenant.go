@@ -38,16 +38,17 @@ func DefaultPolicy() Policy {
 	}
 }
 
-// Tenant is what a tenant record says. A nil pointer is a setting that was not
-// made.
+// Tenant is what a tenant record says. Metadata and ExpiryPolicy are kept and
+// change nothing.
 type Tenant struct {
-	ID        string
-	Name      string
-	Status    TenantStatus
-	Policy    Policy
-	Metadata  json.RawMessage
-	CreatedAt int64
-	UpdatedAt int64
+	ID           string
+	Name         string
+	Status       TenantStatus
+	Policy       Policy
+	Metadata     json.RawMessage
+	ExpiryPolicy string
+	CreatedAt    int64
+	UpdatedAt    int64
 }
 
 // account is a tenant with all that belongs to it.
