@@ -50,9 +50,9 @@ func ReadBaseline(r io.Reader) (*Baseline, error) {
 	return b, lines.Err()
 }
 
-// WriteBaseline writes the failures of a report in the form that ReadBaseline
-// reads.
-func WriteBaseline(w io.Writer, r *Report) error {
+// WriteBaseline writes the failures of the report, known ones included, in the
+// form that ReadBaseline reads.
+func (r *Report) WriteBaseline(w io.Writer) error {
 	if _, err := fmt.Fprintf(w, "# Checks that %s %s is known to fail.\n", r.Implementation, r.Version); err != nil {
 		return err
 	}

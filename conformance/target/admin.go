@@ -18,8 +18,9 @@ import (
 // budgets and policies of its own for every run, which stay behind afterwards.
 //
 // What those routes have no way for is left out: a closed budget of an open
-// tenant, a budget in debt that is not over-limit, a tenant record that cannot
-// be read. A closed tenant is left out when its key stops working.
+// tenant and a tenant record that cannot be read, and where the server does not
+// bring it about, a budget in debt that is not over-limit (or is) and a closed
+// tenant whose key still works.
 type Admin struct {
 	// BaseURL is where the admin routes are, without /v1.
 	BaseURL string
@@ -68,7 +69,7 @@ func (a *Admin) Provision(ctx context.Context, want Wanted) (*Provisioned, error
 // fixture makes one fixture, or none when the routes have no way.
 func (a *Admin) fixture(ctx context.Context, made *Provisioned, spec Spec, id string) (*Fixture, error) {
 	switch spec.Kind {
-	case ClosedBudget, Indebted, CorruptTenant:
+	case ClosedBudget, CorruptTenant:
 		return nil, nil
 	}
 	f := &Fixture{Kind: spec.Kind, ID: id, Limit: spec.Limit}
@@ -84,7 +85,8 @@ func (a *Admin) fixture(ctx context.Context, made *Provisioned, spec Spec, id st
 		return f, nil
 	}
 	for i, b := range f.Budgets {
-		if err := a.budget(ctx, b, spec.Budgets[i]); err != nil {
+		over, err := a.budget(ctx, b, spec.Budgets[i])
+		if err != nil || over != (spec.Kind == OverLimit) {
 			return nil, err
 		}
 	}
@@ -156,31 +158,35 @@ func (a *Admin) key(ctx context.Context, tenant string) (secret, id string, err 
 	return made.Secret, made.ID, err
 }
 
-// budget makes a budget that looks as spec says. Debt comes about by an event
-// beyond what is there; setting the allocation afterwards keeps the debt, and
-// lowering the limit then makes the scope over-limit.
-func (a *Admin) budget(ctx context.Context, b *Budget, spec BudgetSpec) error {
+// budget makes a budget that looks as spec says, and tells whether it is
+// over-limit. Debt comes about by an event beyond what is there; setting the
+// allocation afterwards keeps the debt.
+func (a *Admin) budget(ctx context.Context, b *Budget, spec BudgetSpec) (overLimit bool, err error) {
 	allocated, limit := spec.Allocated, spec.OverdraftLimit
 	if spec.Debt > 0 {
 		allocated, limit = 0, spec.Debt
 	}
-	err := a.do(ctx, http.MethodPost, "/v1/admin/budgets", map[string]any{
+	err = a.do(ctx, http.MethodPost, "/v1/admin/budgets", map[string]any{
 		"tenant_id": b.Tenant.ID, "scope": b.ScopePath(), "unit": b.Unit,
 		"allocated":       map[string]any{"unit": b.Unit, "amount": allocated},
 		"overdraft_limit": map[string]any{"unit": b.Unit, "amount": limit},
 	}, nil)
 	if err != nil || spec.Debt == 0 {
-		return err
+		return false, err
 	}
 	if err := a.overdraw(ctx, b, spec.Debt); err != nil {
-		return err
+		return false, err
 	}
 	if err := a.fund(ctx, b, "RESET", spec.Allocated+spec.Debt); err != nil {
-		return err
+		return false, err
 	}
-	return a.do(ctx, http.MethodPatch, "/v1/admin/budgets"+query(b), map[string]any{
+	var now struct {
+		OverLimit bool `json:"is_over_limit"`
+	}
+	err = a.do(ctx, http.MethodPatch, "/v1/admin/budgets"+query(b), map[string]any{
 		"overdraft_limit": map[string]any{"unit": b.Unit, "amount": spec.OverdraftLimit},
-	}, nil)
+	}, &now)
+	return now.OverLimit, err
 }
 
 func (a *Admin) overdraw(ctx context.Context, b *Budget, amount int64) error {
@@ -274,9 +280,12 @@ func (a *Admin) do(ctx context.Context, method, path string, body, answer any) e
 }
 
 func (a *Admin) send(ctx context.Context, base, method, path string, header http.Header, body any) ([]byte, error) {
-	payload, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
+	payload := []byte(nil)
+	if body != nil {
+		var err error
+		if payload, err = json.Marshal(body); err != nil {
+			return nil, err
+		}
 	}
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(base, "/")+path, bytes.NewReader(payload))
 	if err != nil {
@@ -299,7 +308,8 @@ func (a *Admin) send(ctx context.Context, base, method, path string, header http
 	}
 	if resp.StatusCode > 299 {
 		call, _, _ := strings.Cut(path, "?")
-		return nil, &adminError{call: method + " " + call, status: resp.StatusCode, body: string(got[:min(len(got), 300)])}
+		body := strings.ReplaceAll(string(got[:min(len(got), 300)]), a.Key, "***")
+		return nil, &adminError{call: method + " " + call, status: resp.StatusCode, body: body}
 	}
 	return got, nil
 }
