@@ -14,6 +14,7 @@ func All() []suite.Check {
 	return slices.Concat(
 		auth(),
 		tenancy(),
+		validation(),
 		extend(),
 	)
 }

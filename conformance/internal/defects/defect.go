@@ -35,6 +35,7 @@ func All() []Defect {
 	return slices.Concat(
 		auth(),
 		tenancy(),
+		validation(),
 		extend(),
 	)
 }

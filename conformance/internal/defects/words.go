@@ -105,6 +105,16 @@ func putHeader(name, value string) edit {
 	return func(r *suite.Request) *suite.Request { return r.WithHeader(name, value) }
 }
 
+// all makes all of these edits.
+func all(edits ...edit) edit {
+	return func(r *suite.Request) *suite.Request {
+		for _, e := range edits {
+			r = e(r)
+		}
+		return r
+	}
+}
+
 // Answers made up.
 
 // ok is a 200 with that body.
@@ -248,7 +258,7 @@ func setHeader(name, value string) spoil {
 	}
 }
 
-// both spoils twice.
+// both spoils an answer by all of these in turn.
 func both(s ...spoil) spoil {
 	return func(r *suite.Request, a *suite.Answer) *suite.Answer {
 		for _, f := range s {
