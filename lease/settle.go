@@ -109,10 +109,7 @@ func (l *Lease) Commit(ctx context.Context, actual gen.Amount, opts ...CommitOpt
 	}
 	l.endHeartbeat()
 	result, err := s.commit.Settle(context.WithoutCancel(ctx))
-	if l.m.cfg.onLost == FailOnFinalize {
-		err = errors.Join(err, l.loss())
-	}
-	return result, err
+	return result, join(err, l.lossToReport())
 }
 
 // Release gives the whole reservation back because nothing was spent under it.
@@ -121,8 +118,13 @@ func (l *Lease) Commit(ctx context.Context, actual gen.Amount, opts ...CommitOpt
 // the protocol's 256 characters; empty means none. After an error that leaves
 // the outcome open a second call sends the same key. A call that comes after a
 // commit, or while one is pending, is refused with a *SettledError: giving the
-// budget back would lose what was spent.
+// budget back would lose what was spent. FailOnFinalize adds the loss to the
+// error, as for Commit.
 func (l *Lease) Release(ctx context.Context, reason string) error {
+	return join(l.release(ctx, reason), l.lossToReport())
+}
+
+func (l *Lease) release(ctx context.Context, reason string) error {
 	s := l.takeTurn()
 	defer s.yield()
 	if s.commit != nil && s.commit.Result().Disposition != settlement.Rejected {
@@ -184,14 +186,26 @@ func (l *Lease) endHeartbeat() {
 	}
 }
 
-// loss is the *StopError of a lost lease, else nil.
-func (l *Lease) loss() error {
+// lossToReport is the *StopError of a lost lease when the policy wants it
+// returned, else nil.
+func (l *Lease) lossToReport() error {
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()
-	if !l.lost {
+	if !l.lost || l.m.cfg.onLost != FailOnFinalize {
 		return nil
 	}
 	return l.stopped
+}
+
+// join is errors.Join, except that a single error stays itself.
+func join(a, b error) error {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return errors.Join(a, b)
 }
 
 func (l *Lease) committedError(c *settlement.Settlement) error {

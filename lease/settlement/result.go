@@ -18,12 +18,14 @@ const (
 	// RecoveredByEvent: the reservation was over, and the spend was recorded as
 	// an event instead.
 	RecoveredByEvent
+	// Released: nothing was spent, and the reservation was given back.
+	Released
 	// Rejected: the server refused for a reason that sending again does not
 	// change. Nothing was recorded by this settlement.
 	Rejected
 )
 
-var dispositionNames = [...]string{"pending", "committed", "recovered-by-event", "rejected"}
+var dispositionNames = [...]string{"pending", "committed", "recovered-by-event", "released", "rejected"}
 
 // String is the disposition's name in lower case.
 func (d Disposition) String() string {

@@ -163,7 +163,7 @@ func TestBeginRefusesWhatJSONCannotHold(t *testing.T) {
 func TestDispositionsHaveNames(t *testing.T) {
 	for d, want := range map[settlement.Disposition]string{
 		settlement.Pending: "pending", settlement.Committed: "committed",
-		settlement.RecoveredByEvent: "recovered-by-event", settlement.Rejected: "rejected", 17: "unknown", -1: "unknown",
+		settlement.RecoveredByEvent: "recovered-by-event", settlement.Released: "released", settlement.Rejected: "rejected", 17: "unknown", -1: "unknown",
 	} {
 		assert.Equal(t, want, d.String())
 	}

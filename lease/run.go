@@ -1,0 +1,101 @@
+package lease
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/cycles-protocol/cycles-go/gen"
+	"github.com/cycles-protocol/cycles-go/lease/settlement"
+)
+
+// Usage is what work reports to have used, in the unit of its reservation (which
+// is filled in when absent). Metrics and Metadata go with the commit; a missing
+// metrics.latency_ms is filled with the time the work took.
+type Usage struct {
+	Actual   gen.Amount
+	Metrics  *gen.StandardMetrics
+	Metadata map[string]any
+}
+
+// Estimated is the usage of work that cannot tell what it used: the reserved
+// estimate, marked as such in the metadata the way all SDKs of the protocol mark
+// it.
+func Estimated(l *Lease) Usage {
+	return Usage{Actual: l.request.Estimate, Metadata: map[string]any{"actual_source": "estimate"}}
+}
+
+// Reasons of the releases that Run makes, as the audit log shows them.
+const (
+	reasonWorkFailed   = "guarded_method_failed"
+	reasonWorkPanicked = "guard_dropped"
+)
+
+// Run reserves, works under the reservation while it is kept alive, and settles:
+//
+//   - when work succeeds, its usage is committed, be it zero;
+//   - when work fails, what its usage reports is committed, and when that is zero
+//     the reservation is released;
+//   - when work panics, or ends its goroutine, the reservation is released, and
+//     the panic goes on.
+//
+// The work's value is returned in every case in which there is one. The error
+// joins that of the work with that of the settlement; an *AcquireError means
+// that the work never ran. When ctx ends it is for the work to notice, and
+// settlement is still made. The policy of WithOnLost decides what the loss of
+// the lease does to the work's context.
+//
+// FromContext finds the lease in the work's context. A Run inside a Run has a
+// lease of its own and leaves the outer one alone.
+func Run[T any](ctx context.Context, m *Manager, req gen.ReservationCreateRequest,
+	work func(context.Context, *Lease) (T, Usage, error)) (value T, result settlement.Result, err error) {
+	l, err := m.Acquire(ctx, req)
+	if err != nil {
+		return value, settlement.Result{}, err
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			l.giveBack(ctx, reasonWorkPanicked)
+		}
+	}()
+	start := m.clock.Now()
+	value, usage, err := work(l.workContext(ctx), l)
+	returned = true
+	if err != nil && usage.Actual.Amount == 0 {
+		result, settleErr := l.giveBack(ctx, reasonWorkFailed)
+		return value, result, join(err, settleErr)
+	}
+	result, settleErr := l.Commit(ctx, usage.Actual, usage.options(m.clock.Since(start))...)
+	return value, result, join(err, settleErr)
+}
+
+// giveBack releases and says what came of it.
+func (l *Lease) giveBack(ctx context.Context, reason string) (settlement.Result, error) {
+	result := settlement.Result{ReservationID: l.id}
+	if result.Err = l.release(ctx, reason); result.Err == nil {
+		result.Disposition = settlement.Released
+	}
+	return result, join(result.Err, l.lossToReport())
+}
+
+// workContext is what guarded work runs in: under CancelWork the loss of the
+// lease ends it, else it only leads to the lease.
+func (l *Lease) workContext(ctx context.Context) context.Context {
+	if l.m.cfg.onLost == CancelWork {
+		return l.Context(ctx)
+	}
+	return contextWith(ctx, l)
+}
+
+func (u Usage) options(took time.Duration) []CommitOption {
+	var metrics gen.StandardMetrics
+	if u.Metrics != nil {
+		metrics = *u.Metrics
+	}
+	if metrics.LatencyMs == nil {
+		ms := max(0, took.Milliseconds())
+		metrics.LatencyMs = &ms
+	}
+	return []CommitOption{WithMetrics(metrics), WithMetadata(maps.Clone(u.Metadata))}
+}
