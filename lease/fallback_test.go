@@ -283,6 +283,25 @@ func TestVanishingFieldForgetsTheZeroDelay(t *testing.T) {
 	requireStop(t, s.succeed(proved(time.Second, 0, 15000)), StopLeaseTooShort)
 }
 
+func TestRecoveryIsNeverSkipped(t *testing.T) {
+	s, now := legacy(t, 60000, 60000, 60000, 60000)
+	require.Equal(t, actionSkip, s.dispatch(now).action)
+	d := s.fail(transient(now))
+	requireExtend(t, s.dispatch(now+d.delay), 0, keySame)
+}
+
+func TestBandCountsTimeTheMonotonicClockMissed(t *testing.T) {
+	s, now := legacy(t, 60000, 10000)
+	for gap, want := range map[time.Duration]regime{
+		0: regimeMaximumLead, 3 * time.Second: regimeMaximumLead, -5 * time.Second: regimeMaximumLead, 5 * time.Second: regimeClamped,
+	} {
+		again := *s
+		e := granted(now+5*time.Second, 10000, 2)
+		e.gap = gap
+		assert.Equal(t, want, again.succeed(e).regime, "10 s granted, %v missed", gap)
+	}
+}
+
 func TestGrantThatCannotBeMeasuredIsNoGrant(t *testing.T) {
 	s := newSchedule(params{ttl: 60000})
 	s.succeed(success{create: true, timed: true})
@@ -293,6 +312,9 @@ func TestGrantThatCannotBeMeasuredIsNoGrant(t *testing.T) {
 	assert.Equal(t, 120*time.Second, s.upperBound(0, 0), "though it may have been a whole ttl")
 	requireExtend(t, s.succeed(granted(30*time.Second, 60000, 2)), 30*time.Second, keyFresh)
 	assert.Equal(t, 30*time.Second, s.lead(30*time.Second, 0))
+	d = s.succeed(success{sent: 30 * time.Second, received: 30 * time.Second, timed: true})
+	assert.Zero(t, d.grant, "an answer without an expiry leaves no grant behind")
+	requireExtend(t, s.dispatch(30*time.Second), 0, keyFresh)
 }
 
 func TestExpiriesAtTheEndsOfTheirRangeDoNotWrap(t *testing.T) {

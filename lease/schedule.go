@@ -154,7 +154,7 @@ func (s *schedule) planRecovery(e failure) decision {
 	}
 	if e.class == failedThrottled {
 		wait := ceilMillis(e.retryAfter)
-		if !e.hasRetryAfter || wait < 0 || wait == forever || wait > window {
+		if !e.hasRetryAfter || wait < 0 || wait > window {
 			return s.stop(e.at, StopThrottled)
 		}
 		return s.extend(e.at, wait, keySame)

@@ -1,0 +1,32 @@
+package main
+
+// clockMutants break what elapsed time does to a lead, the bounds on a reservation's life, and clock trouble.
+var clockMutants = []mutant{
+	{"elapsed rounds down in a lead", "schedule.go", "minus(s.leadFloor, ceilMillis(plus(elapsed, max(0, gap))))", "minus(s.leadFloor, millis(plus(elapsed, max(0, gap))/time.Millisecond))"},
+	{"time the monotonic clock missed stays in the lead", "schedule.go", "ceilMillis(plus(elapsed, max(0, gap)))", "ceilMillis(elapsed)"},
+	{"a wall clock set back adds lead", "schedule.go", "ceilMillis(plus(elapsed, max(0, gap)))", "ceilMillis(plus(elapsed, gap))"},
+	{"a lead goes below zero", "schedule.go", "return max(0, minus(s.leadFloor, ceil", "return max(-forever, minus(s.leadFloor, ceil"},
+	{"an instant before the receipt is no time elapsed", "schedule.go", "	if !known {\n		return 0\n	}\n	if s.path", "	if !known {\n		elapsed = 0\n	}\n	if s.path"},
+	{"an extend in flight cannot have been applied", "schedule.go", "if s.inFlight || s.unresolved {", "if s.unresolved {"},
+	{"an unresolved extend cannot have been applied", "schedule.go", "if s.inFlight || s.unresolved {", "if s.inFlight {"},
+	{"a 429 may have been applied", "schedule.go", "	case e.class != failedThrottled:\n		s.unresolved", "	case e.class <= failedThrottled:\n		s.unresolved"},
+	{"an ambiguous answer cannot have been applied", "schedule.go", "	case e.class != failedThrottled:\n		s.unresolved", "	case e.class == failedTransient:\n		s.unresolved"},
+	{"a refused attempt stays in flight", "schedule.go", "	s.inFlight, s.attemptTroubled = false, false\n	switch", "	s.attemptTroubled = false\n	switch"},
+	{"time the monotonic clock missed stays in the upper bound", "schedule.go", "plus(max(at, s.received), max(0, gap))", "max(at, s.received)"},
+	{"an instant before the receipt lengthens the upper bound", "schedule.go", "plus(max(at, s.received), max(0, gap))", "plus(at, max(0, gap))"},
+	{"the upper bound counts the grants only", "schedule.go", "	case e.create:\n		s.latestEnd = e.received\n", "	case e.create:\n		s.latestEnd = plus(e.received, -millis(s.ttl).duration())\n"},
+	{"the upper bound forgets the field once it vanished", "schedule.go", "s.latestEnd = plus(e.received, max(0, millis(*e.remaining)).duration())", "s.latestEnd = plus(e.received, millis(s.ttl).duration())"},
+	{"a grant that was not measured was none", "schedule.go", "	if !measured {\n		grant = millis(s.ttl)\n	}\n", "	if !measured && e.create {\n		grant = millis(s.ttl)\n	}\n"},
+	{"a missed stretch lengthens the upper bound", "schedule.go", "s.latestEnd = plus(s.latestEnd, -max(0, e.gap))", "s.latestEnd = plus(s.latestEnd, max(0, e.gap))"},
+	{"the fallback's lead is proved", "schedule.go", "return s.path == pathPrimary && s.timed && !s.troubled", "return s.timed && !s.troubled"},
+	{"an untimed lead is proved", "schedule.go", "return s.path == pathPrimary && s.timed && !s.troubled", "return s.path == pathPrimary && !s.troubled"},
+	{"a troubled lead is proved", "schedule.go", "return s.path == pathPrimary && s.timed && !s.troubled", "return s.path == pathPrimary && s.timed"},
+	{"clock trouble leaves the lead", "schedule.go", "s.leadFloor, s.troubled = 0, true", "s.troubled = true"},
+	{"clock trouble lets a recovery go on", "schedule.go", "	case s.recovery.active:\n		return s.stop(at, StopRetryWindow)\n", "	case s.recovery.active:\n		return s.extend(at, 0, keySame)\n"},
+	{"clock trouble leaves two immediate extends", "schedule.go", "s.zeroDelays = max(s.zeroDelays, 1)", "s.zeroDelays = 0"},
+	{"clock trouble in flight plans another extend", "schedule.go", "	case s.inFlight:\n", "	case s.inFlight && s.path == pathFallback:\n"},
+	{"clock trouble in flight leaves the attempt's timing", "schedule.go", "s.attemptTroubled = s.attemptTroubled || !told", "s.attemptTroubled = s.attemptTroubled && !told"},
+	{"clock trouble before an attempt voids its timing", "schedule.go", "s.attemptTroubled = s.attemptTroubled || !told", "s.attemptTroubled = told || !told"},
+	{"a success leaves the trouble on", "schedule.go", "	s.troubled, s.attemptTroubled = false, false\n", "	s.attemptTroubled = false\n"},
+	{"trouble in an attempt outlives its failure", "schedule.go", "	s.inFlight, s.attemptTroubled = false, false\n	switch", "	s.inFlight = false\n	switch"},
+}
