@@ -74,61 +74,61 @@ type configDoc struct {
 
 // seedDoc is the part of it that can be added to a running server.
 type seedDoc struct {
-	Tenants []tenantDoc `yaml:"tenants" json:"tenants"`
-	Faults  []faultDoc  `yaml:"faults" json:"faults"`
+	Tenants []tenantDoc `yaml:"tenants"`
+	Faults  []faultDoc  `yaml:"faults"`
 }
 
 type tenantDoc struct {
-	ID       string       `yaml:"id" json:"id"`
-	Name     string       `yaml:"name" json:"name"`
-	Status   TenantStatus `yaml:"status" json:"status"`
-	Keys     []string     `yaml:"keys" json:"keys"`
-	Policy   policyDoc    `yaml:"policy" json:"policy"`
-	Budgets  []budgetDoc  `yaml:"budgets" json:"budgets"`
-	Policies []scopeDoc   `yaml:"policies" json:"policies"`
+	ID       string       `yaml:"id"`
+	Name     string       `yaml:"name"`
+	Status   TenantStatus `yaml:"status"`
+	Keys     []string     `yaml:"keys"`
+	Policy   policyDoc    `yaml:"policy"`
+	Budgets  []budgetDoc  `yaml:"budgets"`
+	Policies []scopeDoc   `yaml:"policies"`
 }
 
 type policyDoc struct {
 	leaseDoc `yaml:",inline"`
-	MaxGrant duration                `yaml:"max_grant" json:"max_grant"`
-	MaxLead  duration                `yaml:"max_lead" json:"max_lead"`
-	Overage  gen.CommitOveragePolicy `yaml:"overage" json:"overage"`
-	Legacy   bool                    `yaml:"legacy" json:"legacy"`
+	MaxGrant duration                `yaml:"max_grant"`
+	MaxLead  duration                `yaml:"max_lead"`
+	Overage  gen.CommitOveragePolicy `yaml:"overage"`
+	Legacy   bool                    `yaml:"legacy"`
 }
 
 // leaseDoc is what a tenant's policy and a scope policy have in common.
 type leaseDoc struct {
-	DefaultTTL    duration `yaml:"default_ttl" json:"default_ttl"`
-	MaxTTL        duration `yaml:"max_ttl" json:"max_ttl"`
-	MaxExtensions *int     `yaml:"max_extensions" json:"max_extensions"`
+	DefaultTTL    duration `yaml:"default_ttl"`
+	MaxTTL        duration `yaml:"max_ttl"`
+	MaxExtensions *int     `yaml:"max_extensions"`
 }
 
 type budgetDoc struct {
-	Scope          string       `yaml:"scope" json:"scope"`
-	Unit           gen.UnitEnum `yaml:"unit" json:"unit"`
-	Allocated      int64        `yaml:"allocated" json:"allocated"`
-	OverdraftLimit int64        `yaml:"overdraft_limit" json:"overdraft_limit"`
-	Spent          int64        `yaml:"spent" json:"spent"`
-	Debt           int64        `yaml:"debt" json:"debt"`
-	OverLimit      bool         `yaml:"over_limit" json:"over_limit"`
-	Status         BudgetStatus `yaml:"status" json:"status"`
-	Caps           *capsDoc     `yaml:"caps" json:"caps"`
+	Scope          string       `yaml:"scope"`
+	Unit           gen.UnitEnum `yaml:"unit"`
+	Allocated      int64        `yaml:"allocated"`
+	OverdraftLimit int64        `yaml:"overdraft_limit"`
+	Spent          int64        `yaml:"spent"`
+	Debt           int64        `yaml:"debt"`
+	OverLimit      bool         `yaml:"over_limit"`
+	Status         BudgetStatus `yaml:"status"`
+	Caps           *capsDoc     `yaml:"caps"`
 }
 
 type scopeDoc struct {
 	leaseDoc `yaml:",inline"`
-	Name     string   `yaml:"name" json:"name"`
-	Pattern  string   `yaml:"pattern" json:"pattern"`
-	Priority int      `yaml:"priority" json:"priority"`
-	Caps     *capsDoc `yaml:"caps" json:"caps"`
+	Name     string   `yaml:"name"`
+	Pattern  string   `yaml:"pattern"`
+	Priority int      `yaml:"priority"`
+	Caps     *capsDoc `yaml:"caps"`
 }
 
 type capsDoc struct {
-	MaxTokens         *int64   `yaml:"max_tokens" json:"max_tokens"`
-	MaxStepsRemaining *int64   `yaml:"max_steps_remaining" json:"max_steps_remaining"`
-	ToolAllowlist     []string `yaml:"tool_allowlist" json:"tool_allowlist"`
-	ToolDenylist      []string `yaml:"tool_denylist" json:"tool_denylist"`
-	CooldownMs        *int64   `yaml:"cooldown_ms" json:"cooldown_ms"`
+	MaxTokens         *int64   `yaml:"max_tokens"`
+	MaxStepsRemaining *int64   `yaml:"max_steps_remaining"`
+	ToolAllowlist     []string `yaml:"tool_allowlist"`
+	ToolDenylist      []string `yaml:"tool_denylist"`
+	CooldownMs        *int64   `yaml:"cooldown_ms"`
 }
 
 func (d *capsDoc) caps() *gen.Caps {
@@ -212,17 +212,28 @@ func (d duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Durat
 var unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
 
 func parseConfig(data []byte) (*configDoc, error) {
+	doc := &configDoc{}
+	return doc, decodeYAML(data, doc)
+}
+
+func parseSeed(data []byte) (*seedDoc, error) {
+	doc := &seedDoc{}
+	return doc, decodeYAML(data, doc)
+}
+
+// decodeYAML reads one document, in which every member has to be known. JSON is
+// YAML too.
+func decodeYAML(data []byte, into any) error {
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)
-	doc := &configDoc{}
-	if err := d.Decode(doc); err != nil && !errors.Is(err, io.EOF) {
+	if err := d.Decode(into); err != nil && !errors.Is(err, io.EOF) {
 		text := unknownField.ReplaceAllString(err.Error(), `there is no setting "$1"`)
-		return nil, errors.New(strings.TrimPrefix(text, "yaml: unmarshal errors:\n  "))
+		return errors.New(strings.TrimPrefix(text, "yaml: unmarshal errors:\n  "))
 	}
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, errors.New("a second document follows the first")
+		return errors.New("a second document follows the first")
 	}
-	return doc, nil
+	return nil
 }
 
 // add puts what a document describes into contents.

@@ -31,6 +31,7 @@ type exchange struct {
 	methods methods
 	// admin: the request acts with the admin key and has no tenant.
 	admin bool
+	quiet bool
 }
 
 // access says whose keys open an endpoint.
@@ -43,13 +44,23 @@ const (
 	public
 )
 
+// bodyRule says what an endpoint makes of a body.
+type bodyRule byte
+
+const (
+	noBody       bodyRule = iota
+	jsonBody              // has to be application/json
+	optionalBody          // as jsonBody, when there is a body
+	anyBody               // of any type
+)
+
 // endpoint is one method of one path.
 type endpoint struct {
 	operation Operation // "" for what is not of the runtime API
 	access    access
-	hasBody   bool
-	// optionalBody: a body is read when there is one.
-	optionalBody bool
+	body      bodyRule
+	// quiet keeps the requests out of the journal.
+	quiet bool
 	// handle returns the status and what to encode as the body.
 	handle func(*exchange) (int, any, error)
 }
@@ -85,6 +96,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (x *exchange) run() {
 	e, found := x.methods[x.r.Method]
 	x.entry.Operation = e.operation
+	x.quiet = e.quiet
+	if found {
+		x.entry.Route = x.r.Method + " " + x.r.Pattern
+	}
 	if id := x.r.PathValue("reservation_id"); id != "" {
 		x.entry.ReservationID = id
 	}
@@ -102,7 +117,10 @@ func (x *exchange) run() {
 	case !found:
 		err = x.methodNotAllowed()
 	default:
-		if e.hasBody || e.optionalBody && x.r.ContentLength != 0 {
+		if e.body == jsonBody || e.body == optionalBody && x.r.ContentLength != 0 {
+			err = x.jsonType()
+		}
+		if err == nil && e.body != noBody {
 			err = x.readBody()
 		}
 		if err == nil {
@@ -125,8 +143,8 @@ func (x *exchange) methodNotAllowed() error {
 	}
 }
 
-// readBody reads the body up to the limit, once its media type is JSON.
-func (x *exchange) readBody() error {
+// jsonType refuses a body that does not claim to be JSON.
+func (x *exchange) jsonType() error {
 	media, _, err := mime.ParseMediaType(x.r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
 		return &problem{
@@ -134,6 +152,11 @@ func (x *exchange) readBody() error {
 			message: "the Content-Type has to be application/json",
 		}
 	}
+	return nil
+}
+
+// readBody reads the body up to the limit.
+func (x *exchange) readBody() error {
 	limit := x.s.cfg.maxBody
 	var buf bytes.Buffer
 	if n := x.r.ContentLength; n > 0 && n <= limit {
@@ -201,6 +224,16 @@ func (x *exchange) answer(status int, body any, err error) {
 		}
 		status, body = p.status, x.errorBody(p.code, p.message, p.details)
 	}
+	if raw, ok := body.(rawBody); ok {
+		h.Set("Content-Type", raw.contentType)
+		x.send(status, []byte(raw.text))
+		return
+	}
+	if body == nil {
+		h.Del("Content-Type")
+		x.send(status, nil)
+		return
+	}
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		// Every body is built from valid values; an encoder that fails is a bug
@@ -227,7 +260,9 @@ func (x *exchange) errorBody(code gen.ErrorCode, message string, details map[str
 func (x *exchange) send(status int, body []byte) {
 	x.note(status, body)
 	x.WriteHeader(status)
-	_, _ = x.Write(body)
+	if len(body) > 0 {
+		_, _ = x.Write(body)
+	}
 }
 
 // note puts the exchange into the journal and the log, before the answer can be
@@ -235,6 +270,9 @@ func (x *exchange) send(status int, body []byte) {
 func (x *exchange) note(status int, answer []byte) {
 	e := &x.entry
 	e.Status, e.Answer, e.Answered = status, answer, x.s.Now()
+	if x.quiet {
+		return
+	}
 	x.s.journal.add(*e)
 	x.s.cfg.logger.LogAttrs(context.Background(), slog.LevelInfo, "request",
 		slog.String("method", e.Method), slog.String("path", e.Path), slog.String("operation", string(e.Operation)),

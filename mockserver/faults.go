@@ -86,10 +86,25 @@ func (f *faults) take(op Operation, reservation string) (*Fault, string) {
 	return &acts.Fault, acts.id
 }
 
-func (f *faults) clear() {
+// snapshot copies what is armed.
+func (f *faults) snapshot() []armedFault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := make([]armedFault, len(f.armed))
+	for i, a := range f.armed {
+		out[i] = *a
+	}
+	return out
+}
+
+// restore arms these and nothing else.
+func (f *faults) restore(armed []armedFault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.armed = nil
+	for _, a := range armed {
+		f.armed = append(f.armed, &a)
+	}
 	f.count()
 }
 

@@ -1,6 +1,7 @@
 package mockserver
 
 import (
+	"maps"
 	"slices"
 	"sync"
 )
@@ -11,6 +12,7 @@ type journal struct {
 	ring    []Request
 	size    int
 	seq     uint64
+	counts  Counters
 	changed chan struct{} // closed by the next add; nil when nobody watches
 }
 
@@ -21,6 +23,7 @@ func (j *journal) add(r Request) {
 	defer j.mu.Unlock()
 	j.seq++
 	r.Seq = j.seq
+	j.counts.add(&r)
 	switch {
 	case j.size <= 0:
 	case len(j.ring) < j.size:
@@ -75,5 +78,40 @@ func (j *journal) watch(match []Match) ([]Request, <-chan struct{}) {
 func (j *journal) clear() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.ring, j.seq = nil, 0
+	j.ring, j.seq, j.counts = nil, 0, Counters{}
+}
+
+func (j *journal) counters() Counters {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	out := j.counts
+	out.Requests = make(map[Operation]map[int]int, len(j.counts.Requests))
+	for op, n := range j.counts.Requests {
+		out.Requests[op] = maps.Clone(n)
+	}
+	return out
+}
+
+func (c *Counters) add(r *Request) {
+	if r.Operation != "" {
+		if c.Requests == nil {
+			c.Requests = make(map[Operation]map[int]int)
+		}
+		if c.Requests[r.Operation] == nil {
+			c.Requests[r.Operation] = make(map[int]int)
+		}
+		c.Requests[r.Operation][r.Status]++
+	}
+	if r.Route == "" {
+		c.Unmatched++
+	}
+	if r.Fault != "" {
+		c.Faults++
+	}
+	switch r.Idempotency {
+	case VerdictReplay:
+		c.Replays++
+	case VerdictMismatch:
+		c.Mismatches++
+	}
 }

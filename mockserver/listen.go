@@ -2,7 +2,8 @@ package mockserver
 
 import (
 	"context"
-	"crypto/tls"
+	"errors"
+	"io"
 	"log"
 	"net"
 	"net/http"
@@ -14,31 +15,50 @@ import (
 type listening struct {
 	url    string
 	server *http.Server
+	failed chan error     // the accept loop's error
 	ended  sync.WaitGroup // the accept loop and every connection
 }
 
-// serveOn serves on l until Close. With a certificate it speaks TLS.
-func (s *Server) serveOn(l net.Listener, cert *tls.Certificate) {
-	on := &listening{url: "http://" + l.Addr().String()}
+// shutdownGrace is how long Serve lets requests in flight go on.
+const shutdownGrace = 5 * time.Second
+
+// Serve serves on l until ctx ends, then lets the requests in flight end within
+// five seconds and closes the server. It returns nil after such an end, and an
+// error when l fails.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	on := s.serveOn(l)
+	select {
+	case err := <-on.failed:
+		s.Close()
+		return err
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+	defer cancel()
+	_ = on.server.Shutdown(grace) // what is left then, Close breaks off
+	s.Close()
+	return nil
+}
+
+// serveOn serves on l until Close.
+func (s *Server) serveOn(l net.Listener) *listening {
+	on := &listening{url: "http://" + l.Addr().String(), failed: make(chan error, 1)}
 	on.server = &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: 30 * time.Second,
-		ErrorLog:          log.New(discard{}, "", 0),
-		ConnState:         on.count,
-	}
-	if cert != nil {
-		on.url = "https://" + l.Addr().String()
-		l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{*cert}, MinVersion: tls.VersionTLS12})
+		// Faults break connections on purpose; what net/http has to say about
+		// that is of no use.
+		ErrorLog:  log.New(io.Discard, "", 0),
+		ConnState: on.count,
 	}
 	s.listening = on
-	on.ended.Go(func() { _ = on.server.Serve(l) })
+	on.ended.Go(func() {
+		if err := on.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			on.failed <- err
+		}
+	})
+	return on
 }
-
-// discard drops what net/http has to say about broken connections: faults
-// break them on purpose.
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // count follows the connections' goroutines, which http.Server.Close does not
 // wait for.
@@ -54,9 +74,4 @@ func (on *listening) count(_ net.Conn, state http.ConnState) {
 func (on *listening) close() {
 	_ = on.server.Close()
 	on.ended.Wait()
-}
-
-// shutdown lets requests in flight end, within ctx.
-func (on *listening) shutdown(ctx context.Context) error {
-	return on.server.Shutdown(ctx)
 }

@@ -48,7 +48,10 @@ type Request struct {
 	Received, Answered time.Time
 	// Operation is empty for a request that is none of the runtime operations.
 	Operation Operation
-	Method    string
+	// Route is the method and path pattern that took the request; empty when
+	// there is none, which was answered with 404 or 405.
+	Route  string
+	Method string
 	// Path and Query are as sent.
 	Path, Query string
 	// Header holds the request's headers; the values of keys are replaced.
@@ -81,11 +84,14 @@ type Match struct {
 	ReservationID  string
 	IdempotencyKey string
 	Tenant         string
+	// Unmatched selects the requests without a route.
+	Unmatched bool
 }
 
 func (m Match) matches(r *Request) bool {
 	return (m.Operation == "" || m.Operation == r.Operation) &&
 		(m.ReservationID == "" || m.ReservationID == r.ReservationID) &&
 		(m.IdempotencyKey == "" || m.IdempotencyKey == r.IdempotencyKey) &&
-		(m.Tenant == "" || m.Tenant == r.Tenant)
+		(m.Tenant == "" || m.Tenant == r.Tenant) &&
+		(!m.Unmatched || r.Route == "")
 }

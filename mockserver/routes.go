@@ -8,33 +8,44 @@ import (
 	"github.com/cycles-protocol/cycles-go/mockserver/internal/ledger"
 )
 
-func (s *Server) routes() *http.ServeMux {
+// routes is the mux over everything there is.
+func routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	for pattern, m := range map[string]methods{
+	for _, all := range []map[string]methods{runtimeRoutes(), adminRoutes(), controlRoutes()} {
+		for pattern, m := range all {
+			mux.Handle(pattern, m)
+		}
+	}
+	mux.Handle("/", methods(nil))
+	return mux
+}
+
+func runtimeRoutes() map[string]methods {
+	return map[string]methods{
 		"/v1/decide": {
-			"POST": {operation: Decide, hasBody: true, handle: decide},
+			"POST": {operation: Decide, body: jsonBody, handle: decide},
 		},
 		"/v1/reservations": {
-			"POST": {operation: CreateReservation, hasBody: true, handle: createReservation},
+			"POST": {operation: CreateReservation, body: jsonBody, handle: createReservation},
 			"GET":  {operation: ListReservations, access: tenantOrAdmin, handle: listReservations},
 		},
 		"/v1/reservations/{reservation_id}": {
 			"GET": {operation: GetReservation, access: tenantOrAdmin, handle: getReservation},
 		},
 		"/v1/reservations/{reservation_id}/commit": {
-			"POST": {operation: CommitReservation, hasBody: true, handle: commitReservation},
+			"POST": {operation: CommitReservation, body: jsonBody, handle: commitReservation},
 		},
 		"/v1/reservations/{reservation_id}/release": {
-			"POST": {operation: ReleaseReservation, access: tenantOrAdmin, hasBody: true, handle: releaseReservation},
+			"POST": {operation: ReleaseReservation, access: tenantOrAdmin, body: jsonBody, handle: releaseReservation},
 		},
 		"/v1/reservations/{reservation_id}/extend": {
-			"POST": {operation: ExtendReservation, hasBody: true, handle: extendReservation},
+			"POST": {operation: ExtendReservation, body: jsonBody, handle: extendReservation},
 		},
 		"/v1/balances": {
 			"GET": {operation: GetBalances, handle: getBalances},
 		},
 		"/v1/events": {
-			"POST": {operation: CreateEvent, hasBody: true, handle: createEvent},
+			"POST": {operation: CreateEvent, body: jsonBody, handle: createEvent},
 		},
 		"/v1/evidence/{evidence_id}": {
 			"GET": {operation: GetEvidence, access: public, handle: getEvidence},
@@ -42,52 +53,52 @@ func (s *Server) routes() *http.ServeMux {
 		"/v1/.well-known/cycles-jwks.json": {
 			"GET": {operation: GetEvidenceJWKS, access: public, handle: getEvidenceJWKS},
 		},
+	}
+}
 
+func adminRoutes() map[string]methods {
+	return map[string]methods{
 		"/v1/admin/tenants": {
-			"POST": {access: adminOnly, hasBody: true, handle: createTenant},
+			"POST": {access: adminOnly, body: jsonBody, handle: createTenant},
 			"GET":  {access: adminOnly, handle: listTenants},
 		},
 		"/v1/admin/tenants/{tenant_id}": {
 			"GET":   {access: adminOnly, handle: getTenant},
-			"PATCH": {access: adminOnly, hasBody: true, handle: changeTenant},
+			"PATCH": {access: adminOnly, body: jsonBody, handle: changeTenant},
 		},
 		"/v1/admin/api-keys": {
-			"POST": {access: adminOnly, hasBody: true, handle: createKey},
+			"POST": {access: adminOnly, body: jsonBody, handle: createKey},
 			"GET":  {access: adminOnly, handle: listKeys},
 		},
 		"/v1/admin/api-keys/{key_id}": {
 			"DELETE": {access: adminOnly, handle: revokeKey},
 		},
 		"/v1/admin/budgets": {
-			"POST":  {access: tenantOrAdmin, hasBody: true, handle: createBudget},
+			"POST":  {access: tenantOrAdmin, body: jsonBody, handle: createBudget},
 			"GET":   {access: tenantOrAdmin, handle: listBudgets},
-			"PATCH": {access: adminOnly, hasBody: true, handle: changeBudget},
+			"PATCH": {access: adminOnly, body: jsonBody, handle: changeBudget},
 		},
 		"/v1/admin/budgets/lookup": {
 			"GET": {access: tenantOrAdmin, handle: lookupBudget},
 		},
 		"/v1/admin/budgets/freeze": {
-			"POST": {access: adminOnly, optionalBody: true, handle: freezeBudget},
+			"POST": {access: adminOnly, body: optionalBody, handle: freezeBudget},
 		},
 		"/v1/admin/budgets/unfreeze": {
-			"POST": {access: adminOnly, optionalBody: true, handle: unfreezeBudget},
+			"POST": {access: adminOnly, body: optionalBody, handle: unfreezeBudget},
 		},
 		"/v1/admin/budgets/fund": {
-			"POST": {access: tenantOrAdmin, hasBody: true, handle: fundBudget},
+			"POST": {access: tenantOrAdmin, body: jsonBody, handle: fundBudget},
 		},
 		"/v1/admin/policies": {
-			"POST": {access: tenantOrAdmin, hasBody: true, handle: createPolicy},
+			"POST": {access: tenantOrAdmin, body: jsonBody, handle: createPolicy},
 			"GET":  {access: tenantOrAdmin, handle: listPolicies},
 		},
 		"/v1/auth/introspect":        {"GET": {access: tenantOrAdmin, handle: introspect}},
-		"/actuator/health/readiness": {"GET": {access: public, handle: health}},
-		"/actuator/health/liveness":  {"GET": {access: public, handle: health}},
-		"/healthz":                   {"GET": {access: public, handle: health}},
-	} {
-		mux.Handle(pattern, m)
+		"/actuator/health/readiness": {"GET": {access: public, quiet: true, handle: health}},
+		"/actuator/health/liveness":  {"GET": {access: public, quiet: true, handle: health}},
+		"/healthz":                   {"GET": {access: public, quiet: true, handle: health}},
 	}
-	mux.Handle("/", methods(nil))
-	return mux
 }
 
 // step runs one step of the ledger under its lock, at the server's time.

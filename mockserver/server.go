@@ -21,6 +21,11 @@ type Server struct {
 	faults  *faults
 	journal *journal
 
+	snapshots snapshots
+
+	// moving is held while the time moves by command, so that a restore does not
+	// come in between. It comes before mu.
+	moving sync.Mutex
 	// mu guards the ledger. The time of a step is read under it, so that the
 	// ledger sees time in the order of its steps.
 	mu     sync.Mutex
@@ -67,7 +72,7 @@ func Open(opts ...Option) (*Server, error) {
 	s.clock = newClock(&s.cfg)
 	s.faults = &faults{}
 	s.journal = newJournal(s.cfg.journalSize)
-	s.mux = s.routes()
+	s.mux = routes()
 	var err error
 	if s.ledger, err = s.fresh(s.nowMs()); err != nil {
 		return nil, err
@@ -102,7 +107,7 @@ func Start(tb TB, opts ...Option) *Server {
 	if err != nil {
 		tb.Fatalf("mockserver: %v", err)
 	}
-	s.serveOn(l, nil)
+	s.serveOn(l)
 	tb.Cleanup(s.Close)
 	return s
 }
@@ -141,11 +146,22 @@ func (s *Server) Advance(d time.Duration) {
 }
 
 func (s *Server) advance(d time.Duration) error {
-	return s.clock.advance(d, func(t time.Time) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.ledger.ExpireDue(t.UnixMilli())
-	})
+	s.moving.Lock()
+	defer s.moving.Unlock()
+	return s.clock.advance(d, s.reached)
+}
+
+func (s *Server) advanceTo(t time.Time) error {
+	s.moving.Lock()
+	defer s.moving.Unlock()
+	return s.clock.advance(t.Sub(s.clock.now()), s.reached)
+}
+
+// reached expires what is due by t.
+func (s *Server) reached(t time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ledger.ExpireDue(t.UnixMilli())
 }
 
 // Inject arms a fault and returns its id for Withdraw. It panics when the fault
