@@ -4,7 +4,7 @@
 //	go run ./lease/internal/mutants [-run regexp] [-workers n] [-list]
 //
 // The source tree is never touched: the edited file is laid over the original for the build. It exits with 1 when a break
-// survives, and with 2 when one no longer fits the source or does not build.
+// survives, and with 2 when one no longer fits the source or does not build, or the tests fail with nothing broken.
 package main
 
 import (
@@ -92,7 +92,13 @@ func (m mutant) test(root string) (v verdict) {
 		return verdict{err: err}
 	}
 
-	cmd := exec.Command("go", "test", "-vet=off", "-failfast", "-timeout=90s", "-overlay="+overlay, "./lease")
+	return judge(root, "-overlay="+overlay)
+}
+
+// judge runs the tests with the given flags.
+func judge(root string, flags ...string) verdict {
+	args := append([]string{"test", "-vet=off", "-failfast", "-timeout=90s"}, flags...)
+	cmd := exec.Command("go", append(args, "./lease")...)
 	cmd.Dir = root
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
@@ -149,6 +155,12 @@ func run(out io.Writer, only string, workers int, list bool) (int, error) {
 	}
 
 	started := time.Now()
+	switch v := judge(root); {
+	case v.err != nil:
+		return 2, v.err
+	case v.caught:
+		return 2, fmt.Errorf("%s fails with nothing broken", v.by)
+	}
 	verdicts := make([]verdict, len(chosen))
 	queue := make(chan int)
 	var group sync.WaitGroup
