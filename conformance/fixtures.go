@@ -17,7 +17,8 @@ type stock struct {
 	evidence   bool
 	controller target.Controller
 	fixtures   []*target.Fixture
-	used       map[*target.Fixture]bool // exclusive ones that are given away
+	listed     int                      // how many of them the target lists itself; they come first
+	used       map[*target.Fixture]bool // exclusive ones that are given away, or were not fresh
 }
 
 // provide takes over what the target lists and has the provisioner make what
@@ -30,6 +31,7 @@ func provide(ctx context.Context, t Target, run string, checks []suite.Check) (*
 	if err := s.add(t.Fixtures); err != nil {
 		return nil, &UsageError{msg: err.Error()}
 	}
+	s.listed = len(s.fixtures)
 	if t.Provisioner == nil {
 		return s, nil
 	}
@@ -128,6 +130,33 @@ func (s *stock) add(fixtures []*target.Fixture) error {
 
 var units = []string{"USD_MICROCENTS", "TOKENS", "CREDITS", "RISK_POINTS"}
 
+// inspect takes the listed fixtures for exclusive use out of the stock whose
+// budgets are not as the target says: an earlier run has used them up. Where
+// balances cannot be read that cannot be seen, and none of them is used, since
+// a check would blame the server for what an earlier one did.
+func (s *stock) inspect(do func(*suite.Request) (*suite.Answer, error), balances bool) error {
+	for _, f := range s.fixtures[:s.listed] {
+		if !exclusive(f.Kind) {
+			continue
+		}
+		for _, b := range f.Budgets {
+			if !balances {
+				s.used[f] = true
+				continue
+			}
+			books, found, err := suite.FindBooks(b, do)
+			if err != nil {
+				return err
+			}
+			fresh := suite.Books{Remaining: b.Allocated, Allocated: books.Allocated, OverdraftLimit: b.OverdraftLimit, Complete: books.Complete}
+			if !found || books != fresh {
+				s.used[f] = true
+			}
+		}
+	}
+	return nil
+}
+
 // give hands a check what it needs, or names what is missing.
 func (s *stock) give(c *suite.Check) (map[target.Kind]*target.Fixture, string) {
 	given := make(map[target.Kind]*target.Fixture)
@@ -141,7 +170,7 @@ func (s *stock) give(c *suite.Check) (map[target.Kind]*target.Fixture, string) {
 		i := slices.IndexFunc(s.fixtures, func(f *target.Fixture) bool { return f.Kind == kind && !s.used[f] })
 		if i < 0 {
 			if slices.ContainsFunc(s.fixtures, func(f *target.Fixture) bool { return f.Kind == kind }) {
-				return nil, "every fixture " + string(kind) + " is used up by another check"
+				return nil, "every fixture " + string(kind) + " is used up"
 			}
 			return nil, "the target lacks fixture " + string(kind)
 		}

@@ -151,6 +151,12 @@ func (r *runner) prepare(ctx context.Context) error {
 	if err := preflight(ctx, r.session, r.stock.a, r.stock.b); err != nil {
 		return err
 	}
+	now := realTime{}.now
+	err = r.stock.inspect(func(q *suite.Request) (*suite.Answer, error) { return r.session.do(ctx, q, now) },
+		slices.Contains(r.options.Profile.operations(), suite.Balances))
+	if err != nil {
+		return &StartError{Doing: "looking at the fixtures", Err: err}
+	}
 	if r.target.Clock != nil {
 		if r.virtual, err = newVirtualTime(ctx, r.target.Clock); err != nil {
 			return &StartError{Doing: "reading the clock", Err: err}
@@ -206,16 +212,18 @@ func (r *runner) work(ctx context.Context) {
 func (r *runner) together(ctx context.Context, jobs []*job) {
 	var wg sync.WaitGroup
 	for _, j := range jobs {
-		wg.Go(func() { r.one(ctx, j) })
+		// In line before its goroutine runs, so that checks begin in their order.
+		turn := r.slots.queue(j.check.Waits)
+		wg.Go(func() { r.one(ctx, j, turn) })
 	}
 	wg.Wait()
 }
 
-func (r *runner) one(ctx context.Context, j *job) {
+func (r *runner) one(ctx context.Context, j *job, turn chan struct{}) {
 	if r.virtual != nil && j.check.Waits {
 		defer r.virtual.leave(ctx)
 	}
-	if r.slots.acquire(ctx, j.check.Waits) != nil {
+	if r.slots.wait(ctx, turn) != nil {
 		res := describe(&j.check)
 		res.Outcome, res.Reason = report.Errored, "the run was interrupted before it began"
 		r.finish(j, res)
@@ -313,8 +321,6 @@ func (b *backend) Now() time.Time { return b.time.now() }
 func (b *backend) Wait(ctx context.Context, until time.Time) error {
 	b.runner.slots.release()
 	err := b.time.wait(ctx, until)
-	if again := b.runner.slots.acquire(context.WithoutCancel(ctx), true); again != nil {
-		return again
-	}
+	<-b.runner.slots.queue(true)
 	return err
 }

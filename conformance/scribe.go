@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -199,9 +200,15 @@ func (s *scribe) curl(r *suite.Request, body []byte) string {
 	return b.String()
 }
 
+// simple is what no shell reads in any way of its own.
+var simple = regexp.MustCompile(`^[A-Za-z0-9_./:-]+$`)
+
 // quote writes one word for a shell. Bytes that are not text are spelt out,
 // which bash and zsh understand.
 func quote(word string) string {
+	if simple.MatchString(word) {
+		return word
+	}
 	plain := utf8.ValidString(word) && !strings.ContainsFunc(word, func(r rune) bool { return r < ' ' || r == 0x7f })
 	if plain {
 		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

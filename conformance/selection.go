@@ -49,23 +49,36 @@ func known(all []suite.Check, pattern string) error {
 	return usagef("there is no check %q", pattern)
 }
 
-// nearest is the id that shares most with what was typed: the same words after
-// the area, or the same area.
+// nearest is the id that takes the fewest changes to get to, if it takes few.
 func nearest(all []suite.Check, typed string) string {
-	best, score := "", 0
-	words := strings.FieldsFunc(typed, func(r rune) bool { return r == '.' || r == '-' })
+	best, least := "", len(typed)/2+1
 	for _, c := range all {
-		n := 0
-		for _, w := range words {
-			if strings.Contains(c.ID, w) {
-				n += len(w)
-			}
-		}
-		if n > score {
-			best, score = c.ID, n
+		if n := changes(typed, c.ID); n < least {
+			best, least = c.ID, n
 		}
 	}
 	return best
+}
+
+// changes counts the letters to add, drop or replace to make b out of a.
+func changes(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replace := diagonal
+			if a[i] != b[j] {
+				replace++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }
 
 // applies says why a check is not for this run, or nothing.

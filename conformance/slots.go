@@ -17,20 +17,25 @@ type slots struct {
 
 func newSlots(n int) *slots { return &slots{free: n} }
 
-func (s *slots) acquire(ctx context.Context, first bool) error {
+// queue takes a place in the line; turn is closed when the slot is there.
+func (s *slots) queue(first bool) (turn chan struct{}) {
+	turn = make(chan struct{})
 	s.mu.Lock()
-	if s.free > 0 {
+	defer s.mu.Unlock()
+	switch {
+	case s.free > 0:
 		s.free--
-		s.mu.Unlock()
-		return nil
-	}
-	turn := make(chan struct{})
-	if first {
+		close(turn)
+	case first:
 		s.first = append(s.first, turn)
-	} else {
+	default:
 		s.rest = append(s.rest, turn)
 	}
-	s.mu.Unlock()
+	return turn
+}
+
+// wait waits for a turn. After an error there is no slot to release.
+func (s *slots) wait(ctx context.Context, turn chan struct{}) error {
 	select {
 	case <-turn:
 		return nil

@@ -184,7 +184,11 @@ func collect(err error, wrong *[]suite.Wrong) {
 	}
 	var one *openapi3.SchemaError
 	if errors.As(err, &one) {
-		*wrong = append(*wrong, suite.Wrong{Where: member(one.JSONPointer()), What: one.Reason})
+		reason := one.Reason
+		if one.SchemaField == "enum" {
+			reason = "is not one of the values that the contract lists"
+		}
+		*wrong = append(*wrong, suite.Wrong{Where: member(one.JSONPointer()), What: reason})
 	} else if err != nil {
 		*wrong = append(*wrong, suite.Wrong{Where: "body", What: err.Error()})
 	}

@@ -37,12 +37,28 @@ func Scopes(subject map[string]any) []string {
 // Books reads what the server's books say of the budget. The check must declare
 // Balances. It ends without a verdict when the budget is not shown.
 func (t *T) Books(ctx context.Context, b *target.Budget) Books {
-	r := t.Balances(b)
-	for range 100 {
+	books, found, _ := FindBooks(b, func(r *Request) (*Answer, error) {
 		a := t.Do(ctx, r)
 		t.Given(a, http.StatusOK)
+		return a, nil
+	})
+	if !found {
+		t.stop(verdict{outcome: Errored, got: "no ground for the check: the balances do not show the budget of " + b.ScopePath()})
+	}
+	return books
+}
+
+// FindBooks looks for the budget in the pages of its balances.
+func FindBooks(b *target.Budget, do func(*Request) (*Answer, error)) (books Books, found bool, err error) {
+	const pages = 100 // more would be a cursor that goes round in circles
+	r := balancesOf(b)
+	for range pages {
+		a, err := do(r)
+		if err != nil {
+			return Books{}, false, err
+		}
 		if books, ok := BooksIn(a, b); ok {
-			return books
+			return books, true, nil
 		}
 		next := a.Str("next_cursor")
 		if next == "" {
@@ -50,8 +66,7 @@ func (t *T) Books(ctx context.Context, b *target.Budget) Books {
 		}
 		r = r.WithQuery("cursor", next)
 	}
-	t.stop(verdict{outcome: Errored, got: "no ground for the check: the balances do not show the budget of " + b.ScopePath()})
-	return Books{}
+	return Books{}, false, nil
 }
 
 // BooksIn reads the budget's entry among the balances of an answer.

@@ -17,7 +17,7 @@ func (t *T) post(op Op, path string, by target.Tenant, body map[string]any) *Req
 	return &Request{Op: op, Method: http.MethodPost, Path: path, Header: h, Body: body}
 }
 
-func (t *T) get(op Op, path string, by target.Tenant) *Request {
+func get(op Op, path string, by target.Tenant) *Request {
 	h := http.Header{}
 	h.Set(HeaderKey, by.APIKey)
 	return &Request{Op: op, Method: http.MethodGet, Path: path, Header: h}
@@ -75,14 +75,16 @@ func (t *T) Extend(r *Reservation, ms int64) *Request {
 }
 
 // Get reads the reservation.
-func (t *T) Get(r *Reservation) *Request { return t.get(Get, "", r.Tenant).on(r.ID, "") }
+func (t *T) Get(r *Reservation) *Request { return get(Get, "", r.Tenant).on(r.ID, "") }
 
 // List lists the reservations of the tenant; add filters with WithQuery.
-func (t *T) List(by target.Tenant) *Request { return t.get(List, "/v1/reservations", by) }
+func (t *T) List(by target.Tenant) *Request { return get(List, "/v1/reservations", by) }
 
 // Balances reads the balances of the budget's scope and those below it.
-func (t *T) Balances(b *target.Budget) *Request {
-	r := t.get(Balances, "/v1/balances", b.Tenant)
+func (t *T) Balances(b *target.Budget) *Request { return balancesOf(b) }
+
+func balancesOf(b *target.Budget) *Request {
+	r := get(Balances, "/v1/balances", b.Tenant)
 	r.Query = url.Values{}
 	for level, name := range b.Subject {
 		r.Query.Set(level, name)
@@ -92,10 +94,10 @@ func (t *T) Balances(b *target.Budget) *Request {
 
 // Evidence fetches an evidence envelope, without a key.
 func (t *T) Evidence(id string) *Request {
-	return t.get(Evidence, "/v1/evidence/"+url.PathEscape(id), target.Tenant{}).WithoutKey()
+	return get(Evidence, "/v1/evidence/"+url.PathEscape(id), target.Tenant{}).WithoutKey()
 }
 
 // JWKS fetches the key set, without a key.
 func (t *T) JWKS() *Request {
-	return t.get(JWKS, "/v1/.well-known/cycles-jwks.json", target.Tenant{}).WithoutKey()
+	return get(JWKS, "/v1/.well-known/cycles-jwks.json", target.Tenant{}).WithoutKey()
 }
