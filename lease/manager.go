@@ -84,11 +84,15 @@ func NewManager(c *client.Client, opts ...Option) (*Manager, error) {
 			return nil, err
 		}
 	}
+	settler, err := settlement.New(c, cfg.settlement...)
+	if err != nil {
+		return nil, err
+	}
 	m := &Manager{
 		client:   c,
 		clock:    cfg.clock,
 		split:    splitFrom(cfg.clock.Now()),
-		settler:  settlement.New(c),
+		settler:  settler,
 		cfg:      cfg,
 		leases:   map[string]*Lease{},
 		timeline: newTimeline(),
@@ -237,10 +241,19 @@ func (m *Manager) giveBack(ctx context.Context, failed *AcquireError, req gen.Re
 
 // Close stops the heartbeat of every lease, cancels the extends under way, and
 // waits until nothing of the manager runs any more, or until ctx ends; the error
-// then is that of ctx. It settles nothing and releases nothing: leases can still
+// then is that of ctx. It releases nothing and commits no lease: they can still
 // be committed and released, for as long as their reservations live. Later calls
 // of Acquire and Keep are refused with ErrClosed.
+//
+// Commits that are pending already get a last chance, see
+// settlement.Settler.Close. When some stay pending the error holds a
+// *settlement.LeftError.
 func (m *Manager) Close(ctx context.Context) error {
+	return join(m.endAll(ctx), m.settler.Close(ctx))
+}
+
+// endAll ends all heartbeats.
+func (m *Manager) endAll(ctx context.Context) error {
 	m.mu.Lock()
 	m.closed = true
 	now := m.now()

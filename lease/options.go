@@ -8,6 +8,7 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/cycles-protocol/cycles-go/client"
+	"github.com/cycles-protocol/cycles-go/lease/settlement"
 )
 
 // DefaultMaxInFlight is how many extends a manager has under way at once unless
@@ -25,6 +26,7 @@ type config struct {
 	jitter          float64
 	onLost          OnLost
 	extensionBudget int
+	settlement      []settlement.Option
 }
 
 // OnLost says what the loss of a lease does to the work that runs under it.
@@ -51,6 +53,7 @@ func WithLogger(l *slog.Logger) Option {
 			return refused("WithLogger", "must not be nil")
 		}
 		c.observers = append(c.observers, NewSlogObserver(l))
+		c.settlement = append(c.settlement, settlement.WithLogger(l))
 		return nil
 	}
 }

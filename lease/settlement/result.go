@@ -1,8 +1,6 @@
 package settlement
 
 import (
-	"fmt"
-
 	"github.com/cycles-protocol/cycles-go/gen"
 )
 
@@ -21,11 +19,19 @@ const (
 	// Released: nothing was spent, and the reservation was given back.
 	Released
 	// Rejected: the server refused for a reason that sending again does not
-	// change. Nothing was recorded by this settlement.
+	// change, or somebody else finalized the reservation. Nothing was recorded by
+	// this settlement. With a journal the record is kept as a dead letter.
 	Rejected
+	// Parked: the spend may have been recorded as an event so long ago that the
+	// server has forgotten the key, so that sending it again could charge twice. A
+	// person has to look; the record is kept as a dead letter.
+	Parked
+	// HandedOver: another process took the record from the journal and dealt with
+	// it. How is not known here; settling again asks the server.
+	HandedOver
 )
 
-var dispositionNames = [...]string{"pending", "committed", "recovered-by-event", "released", "rejected"}
+var dispositionNames = [...]string{"pending", "committed", "recovered-by-event", "released", "rejected", "parked", "handed-over"}
 
 // String is the disposition's name in lower case.
 func (d Disposition) String() string {
@@ -44,11 +50,19 @@ type Result struct {
 	Commit *gen.CommitResponse
 	// Event is the server's answer when Disposition is RecoveredByEvent.
 	Event *gen.EventCreateResponse
-	// Attempts counts the requests that were sent for this settlement so far.
+	// Attempts counts the requests that were sent for this settlement so far by
+	// this process.
 	Attempts int
+	// Journaled: the spend was on disk before its first request left, and is as
+	// long as it is pending.
+	Journaled bool
 	// Err is why the spend is not settled: the error of the last attempt. It is
 	// nil exactly when Settled.
 	Err error
+	// JournalErr is why the journal could not do its part. It does not keep a
+	// spend from being settled, but one that is pending is lost with the process.
+	// It is an *JournalError.
+	JournalErr error
 }
 
 // Settled reports whether the ledger is known to hold the spend.
@@ -56,21 +70,10 @@ func (r Result) Settled() bool {
 	return r.Disposition == Committed || r.Disposition == RecoveredByEvent
 }
 
-// Error says that a spend is not settled, and what that means.
-type Error struct {
-	ReservationID  string
-	IdempotencyKey string
-	// Disposition is Pending when settling again with the same key may still
-	// succeed, and Rejected when it cannot.
-	Disposition Disposition
-	// Err is the error of the last attempt, mostly one of package client.
-	Err error
+// err is the error that goes with the result: nil exactly when it is settled.
+func (r Result) err() error {
+	if r.Settled() {
+		return nil
+	}
+	return &Error{ReservationID: r.ReservationID, IdempotencyKey: r.IdempotencyKey, Disposition: r.Disposition, Err: r.Err}
 }
-
-func (e *Error) Error() string {
-	return fmt.Sprintf("cycles: reservation %q is not settled (%s, key %q): %v",
-		e.ReservationID, e.Disposition, e.IdempotencyKey, e.Err)
-}
-
-// Unwrap gives the error of the last attempt.
-func (e *Error) Unwrap() error { return e.Err }

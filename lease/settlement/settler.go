@@ -2,90 +2,118 @@ package settlement
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
+	"sync"
+	"time"
 
-	"github.com/google/uuid"
+	"github.com/benbjohnson/clock"
 
 	"github.com/cycles-protocol/cycles-go/client"
-	"github.com/cycles-protocol/cycles-go/gen"
+	"github.com/cycles-protocol/cycles-go/lease/settlement/internal/journal"
 )
 
-// Spend is what was really used under a reservation.
-type Spend struct {
-	ReservationID string
-	// Created is the request that made the reservation. It says for whom and for
-	// what the spend was.
-	Created gen.ReservationCreateRequest
-	// Commit is the request to settle with. An empty idempotency key is filled.
-	Commit gen.CommitRequest
+// eventKeyLife is how long the reference server remembers an event's key. Sent
+// again later, the event would be a new one.
+const eventKeyLife = 7 * 24 * time.Hour
+
+// Settler settles spends with one client, and runs on its clock. It is safe for
+// concurrent use. Call Close when it is no longer needed.
+type Settler struct {
+	client  *client.Client
+	clock   clock.Clock
+	cfg     config
+	backoff backoff
+	dir     *journal.Dir // nil without a journal
+	floors  floors
+	trouble trouble
+
+	// ctx ends when Close does not wait any longer.
+	ctx    context.Context
+	cancel context.CancelFunc
+	// running counts the goroutines.
+	running sync.WaitGroup
+	// ownSlots and foundSlots bound the attempts in the background.
+	ownSlots, foundSlots chan struct{}
+	wake                 chan struct{}
+
+	// mu guards what follows. Nothing blocks while holding it.
+	mu      sync.Mutex
+	pending map[*Settlement]struct{}
+	names   map[string]int // the pending ones by the name of their record
+	queue   dueQueue       // those of them that wait for their time
+	sweeps  sweeps
+	// changed is closed, and replaced, when something came to an end.
+	changed  chan struct{}
+	keeping  bool
+	flushing int
+	closed   bool
 }
 
-// Settler settles spends with one client. It is safe for concurrent use.
-type Settler struct{ client *client.Client }
-
-// New makes a settler that keeps nothing on disk.
-func New(c *client.Client) *Settler { return &Settler{client: c} }
-
-// Begin fixes key and bytes of a settlement. It sends nothing, and later changes
-// to the maps and pointers inside the spend do not reach it.
-func (s *Settler) Begin(spend Spend) (*Settlement, error) {
-	commit := spend.Commit
-	if commit.IdempotencyKey == "" {
-		commit.IdempotencyKey = uuid.NewString()
+// New makes a settler for c. Without options it follows the environment when c
+// was made by client.FromEnv, and keeps no journal otherwise. A journal that was
+// asked for with WithJournal and cannot be opened is an error, a *JournalError;
+// one that only the environment asks for is reported by the logger and Status.
+//
+// With a journal it starts at once to settle what other processes have left in
+// it.
+func New(c *client.Client, opts ...Option) (*Settler, error) {
+	if c == nil {
+		return nil, refused("client", "must not be nil")
 	}
-	body, err := json.Marshal(commit)
+	cfg, err := configure(c, opts)
 	if err != nil {
-		return nil, &client.RequestError{Op: client.OpCommitReservation, Field: "metadata", Limit: fmt.Sprintf("made of values that JSON can hold (%v)", err)}
+		return nil, err
 	}
-	return &Settlement{client: s.client, body: body, actual: commit.Actual, result: Result{
-		ReservationID: spend.ReservationID, IdempotencyKey: commit.IdempotencyKey,
-	}}, nil
+	s := &Settler{
+		client:     c,
+		clock:      c.Clock(),
+		cfg:        cfg,
+		backoff:    backoffOf(c.RetryPolicy()),
+		ownSlots:   make(chan struct{}, workers),
+		foundSlots: make(chan struct{}, workers),
+		wake:       make(chan struct{}, 1),
+		pending:    map[*Settlement]struct{}{},
+		names:      map[string]int{},
+		changed:    make(chan struct{}),
+	}
+	s.trouble.logger = cfg.logger
+	if err := s.openJournal(); err != nil {
+		return nil, err
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sweeps.next = s.clock.Now()
+	s.start()
+	return s, nil
 }
 
-// Settlement is one spend on its way to the ledger. It is not safe for
-// concurrent use.
-type Settlement struct {
-	client *client.Client
-	body   json.RawMessage
-	actual gen.Amount
-	result Result
+func (s *Settler) openJournal() error {
+	if s.cfg.journal == "" || s.cfg.noJournal {
+		return nil
+	}
+	identity := s.client.JournalIdentity()
+	dir, err := journal.Open(journal.Config{
+		Base: s.cfg.journal, Fingerprint: identity.Fingerprint(), BaseURL: identity.BaseURL(),
+		Now: s.clock.Now, NoSync: s.cfg.noSync, Files: s.cfg.files,
+	})
+	if err == nil {
+		s.dir = dir
+		return nil
+	}
+	err = &JournalError{Err: err}
+	if !s.cfg.mayFail {
+		return err
+	}
+	s.trouble.failed(err)
+	return nil
 }
 
-// Actual is the amount that is being settled.
-func (x *Settlement) Actual() gen.Amount { return x.actual }
-
-// Result is the state after the last attempt.
-func (x *Settlement) Result() Result { return x.result }
-
-// Settle sends the settlement once, bounded by the client's request timeout, and
-// returns the state it is in then. The error is nil exactly when the spend is
-// settled, else an *Error. When the spend is Pending a further call sends the
-// same key and bytes; when it is settled or Rejected a further call sends
-// nothing.
-func (x *Settlement) Settle(ctx context.Context) (Result, error) {
-	if x.result.Disposition == Pending {
-		x.attempt(ctx)
-	}
-	if x.result.Settled() {
-		return x.result, nil
-	}
-	return x.result, &Error{
-		ReservationID: x.result.ReservationID, IdempotencyKey: x.result.IdempotencyKey,
-		Disposition: x.result.Disposition, Err: x.result.Err,
+// settlement makes the handle of a record.
+func (s *Settler) settlement(rec journal.Record) *Settlement {
+	return &Settlement{
+		settler: s, name: journal.Name(rec.ReservationID), turn: make(chan struct{}, 1), rec: rec, slot: notQueued,
+		result: Result{ReservationID: rec.ReservationID},
 	}
 }
 
-func (x *Settlement) attempt(ctx context.Context) {
-	var meta client.Meta
-	answer, err := x.client.CommitReservation(ctx, x.result.ReservationID, gen.CommitRequest{},
-		client.WithRawBody(x.body), client.WithoutRetry(), client.WithMeta(&meta))
-	x.result.Attempts += meta.Attempts
-	x.result.Commit, x.result.Err = answer, err
-	switch client.OutcomeOf(err) {
-	case client.Success:
-		x.result.Disposition = Committed
-	case client.Finalized, client.Mismatch, client.Rejected, client.Invalid:
-		x.result.Disposition = Rejected
-	}
-}
+func (s *Settler) nowMs() int64 { return max(0, s.clock.Now().UnixMilli()) }

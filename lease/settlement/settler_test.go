@@ -2,10 +2,10 @@ package settlement_test
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
-	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -13,160 +13,274 @@ import (
 	"github.com/cycles-protocol/cycles-go/client"
 	"github.com/cycles-protocol/cycles-go/gen"
 	"github.com/cycles-protocol/cycles-go/lease/settlement"
+	"github.com/cycles-protocol/cycles-go/mockserver"
 )
 
-// answers is a server that gives one answer after the other and keeps what it
-// was sent.
-type answers struct {
-	next   []answer
-	bodies []string
-}
+func TestSettledSpendLeavesNothingBehind(t *testing.T) {
+	w := newWorld(t)
+	s := w.settler()
+	spend := w.reserve(42)
+	x := w.begin(s, spend)
+	assert.Empty(t, w.files(), "begun, nothing written yet")
 
-type answer struct {
-	status int
-	body   string
-	want   settlement.Disposition
-}
-
-func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	a.bodies = append(a.bodies, string(body))
-	n := a.next[len(a.bodies)-1]
-	if n.status == 0 {
-		return nil, io.ErrUnexpectedEOF
-	}
-	return &http.Response{
-		StatusCode: n.status, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(strings.NewReader(n.body)), ContentLength: int64(len(n.body)), Request: r,
-	}, nil
-}
-
-func settler(t *testing.T, a *answers) *settlement.Settler {
-	t.Helper()
-	c, err := client.New("http://budget.test", client.WithAPIKey("k"), client.WithHTTPClient(&http.Client{Transport: a}))
+	result, err := x.Settle(t.Context())
 	require.NoError(t, err)
-	return settlement.New(c)
+	assert.Equal(t, settlement.Committed, result.Disposition)
+	assert.True(t, result.Settled())
+	assert.True(t, result.Journaled)
+	assert.Equal(t, 1, result.Attempts)
+	assert.EqualValues(t, 42, result.Commit.Charged.Amount)
+	assert.Equal(t, spend.ReservationID, result.ReservationID)
+	assert.Equal(t, result, x.Result())
+	assert.EqualValues(t, 42, w.spent())
+	assert.Empty(t, w.files())
+
+	again, err := x.Settle(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, result, again)
+	assert.Len(t, w.requests(mockserver.CommitReservation), 1, "a decided settlement sends nothing more")
 }
 
-func spend() settlement.Spend {
-	return settlement.Spend{ReservationID: "rsv", Commit: gen.CommitRequest{
-		Actual: gen.Amount{Unit: gen.UnitEnumTokens, Amount: 42}, Metadata: map[string]any{"n": json.Number("9007199254740993")},
-	}}
-}
-
-const proof = `{"status":"COMMITTED","charged":{"unit":"TOKENS","amount":42}}`
-
-func refusal(code gen.ErrorCode) string {
-	return `{"error":"` + string(code) + `","message":"no","request_id":"r"}`
-}
-
-func TestSettleSaysHonestlyWhatBecameOfTheSpend(t *testing.T) {
-	for name, a := range map[string]answer{
-		"proved":             {200, proof, settlement.Committed},
-		"connection lost":    {0, "", settlement.Pending},
-		"server error":       {500, "", settlement.Pending},
-		"unproved 200":       {200, "{}", settlement.Pending},
-		"another 2xx":        {202, proof, settlement.Pending},
-		"redirect":           {307, "", settlement.Pending},
-		"throttled":          {429, refusal(gen.ErrorCodeLimitExceeded), settlement.Pending},
-		"bodyless 429":       {429, "", settlement.Pending},
-		"unauthorized":       {401, refusal(gen.ErrorCodeUnauthorized), settlement.Pending},
-		"forbidden":          {403, refusal(gen.ErrorCodeForbidden), settlement.Pending},
-		"expired":            {410, refusal(gen.ErrorCodeReservationExpired), settlement.Pending},
-		"bodyless 410":       {410, "", settlement.Pending},
-		"codeless 4xx":       {400, "<html>", settlement.Pending},
-		"unknown code":       {409, refusal("NEW_CODE"), settlement.Pending},
-		"finalized":          {409, refusal(gen.ErrorCodeReservationFinalized), settlement.Rejected},
-		"key used otherwise": {409, refusal(gen.ErrorCodeIdempotencyMismatch), settlement.Rejected},
-		"over the budget":    {409, refusal(gen.ErrorCodeBudgetExceeded), settlement.Rejected},
-		"bad request":        {400, refusal(gen.ErrorCodeInvalidRequest), settlement.Rejected},
+// What each answer of the server means for the spend and for its record.
+func TestAnswersToACommit(t *testing.T) {
+	const proof = `{"status":"COMMITTED","charged":{"unit":"USD_MICROCENTS","amount":42}}`
+	for name, c := range map[string]struct {
+		status int // 0: the connection breaks
+		body   string
+		want   settlement.Disposition
+		reason string // of the dead letter
+	}{
+		"proved":                   {status: 200, body: proof, want: settlement.Committed},
+		"connection lost":          {want: settlement.Pending},
+		"server error":             {status: 500, body: refusal(gen.ErrorCodeInternalError), want: settlement.Pending},
+		"gateway":                  {status: 502, body: "<html>", want: settlement.Pending},
+		"unproved 200":             {status: 200, body: "{}", want: settlement.Pending},
+		"released instead":         {status: 200, body: `{"status":"RELEASED","released":{"unit":"USD_MICROCENTS","amount":42}}`, want: settlement.Pending},
+		"explicit null":            {status: 200, body: `{"status":"COMMITTED","charged":{"unit":"USD_MICROCENTS","amount":42},"released":null}`, want: settlement.Pending},
+		"another 2xx":              {status: 202, body: proof, want: settlement.Pending},
+		"redirect":                 {status: 307, want: settlement.Pending},
+		"throttled":                {status: 429, body: refusal(gen.ErrorCodeLimitExceeded), want: settlement.Pending},
+		"throttled, known code":    {status: 429, body: refusal(gen.ErrorCodeBudgetExceeded), want: settlement.Pending},
+		"bodyless 429":             {status: 429, want: settlement.Pending},
+		"unauthorized":             {status: 401, body: refusal(gen.ErrorCodeUnauthorized), want: settlement.Pending},
+		"forbidden":                {status: 403, body: refusal(gen.ErrorCodeForbidden), want: settlement.Pending},
+		"codeless 4xx":             {status: 400, body: "<html>", want: settlement.Pending},
+		"bodyless 404":             {status: 404, want: settlement.Pending},
+		"unknown code":             {status: 409, body: refusal("NEW_CODE"), want: settlement.Pending},
+		"4xx with a server's code": {status: 409, body: refusal(gen.ErrorCodeInternalError), want: settlement.Pending},
+		"limit on another 4xx":     {status: 400, body: refusal(gen.ErrorCodeLimitExceeded), want: settlement.Pending},
+		"finalized":                {status: 409, body: refusal(gen.ErrorCodeReservationFinalized), want: settlement.Rejected, reason: "finalized"},
+		"key used otherwise":       {status: 409, body: refusal(gen.ErrorCodeIdempotencyMismatch), want: settlement.Rejected, reason: "mismatch"},
+		"over the budget":          {status: 409, body: refusal(gen.ErrorCodeBudgetExceeded), want: settlement.Rejected, reason: "rejected"},
+		"wrong unit":               {status: 400, body: refusal(gen.ErrorCodeUnitMismatch), want: settlement.Rejected, reason: "rejected"},
+		"tenant closed":            {status: 409, body: refusal(gen.ErrorCodeTenantClosed), want: settlement.Rejected, reason: "rejected"},
+		"no such reservation":      {status: 404, body: refusal(gen.ErrorCodeNotFound), want: settlement.Rejected, reason: "rejected"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := &answers{next: []answer{a}}
-			s, err := settler(t, server).Begin(spend())
-			require.NoError(t, err)
-			res, err := s.Settle(t.Context())
-			assert.Equal(t, a.want, res.Disposition)
-			assert.Equal(t, a.want == settlement.Committed, res.Settled())
-			assert.Len(t, server.bodies, 1, "one attempt, no retry of its own")
-			assert.Equal(t, 1, res.Attempts)
-			assert.Equal(t, res, s.Result())
-			if res.Settled() {
+			w := newWorld(t)
+			spend := w.reserve(42)
+			w.wire.set(func(r *http.Request) (*http.Response, error) {
+				if c.status == 0 {
+					return nil, errDown
+				}
+				return answer(r, c.status, c.body), nil
+			})
+			x := w.begin(w.settler(settlement.WithoutBackground()), spend)
+			result, err := x.Settle(t.Context())
+			assert.Equal(t, c.want, result.Disposition)
+			assert.Equal(t, 1, result.Attempts, "one attempt, no retry inside the call")
+
+			list, listErr := settlement.List(w.base)
+			require.NoError(t, listErr)
+			if c.want == settlement.Committed {
 				require.NoError(t, err)
-				require.NoError(t, res.Err)
-				assert.EqualValues(t, 42, res.Commit.Charged.Amount)
+				assert.Empty(t, list)
 				return
 			}
-			assert.Nil(t, res.Commit)
+			assert.Nil(t, result.Commit)
 			var unsettled *settlement.Error
 			require.ErrorAs(t, err, &unsettled)
-			assert.Equal(t, a.want, unsettled.Disposition)
-			assert.Equal(t, "rsv", unsettled.ReservationID)
-			assert.Equal(t, res.IdempotencyKey, unsettled.IdempotencyKey)
-			assert.ErrorIs(t, err, res.Err)
-			assert.ErrorContains(t, err, `reservation "rsv" is not settled (`+a.want.String())
+			assert.Equal(t, settlement.Error{
+				ReservationID: spend.ReservationID, IdempotencyKey: result.IdempotencyKey, Disposition: c.want, Err: result.Err,
+			}, *unsettled)
+			assert.ErrorContains(t, err, "is not settled ("+c.want.String())
+			require.Len(t, list, 1, "kept on disk")
+			assert.Equal(t, spend.ReservationID, list[0].ReservationID)
+			assert.Equal(t, amount(42), *list[0].Actual)
+			if c.want == settlement.Pending {
+				assert.Equal(t, "pending", list[0].State)
+				return
+			}
+			assert.Equal(t, "dead", list[0].State)
+			assert.Contains(t, list[0].Reason, c.reason+": ")
+			w.wire.set(nil)
+			_, err = x.Settle(t.Context())
+			assert.Error(t, err)
+			assert.Zero(t, w.spent(), "what was rejected is not sent again")
 		})
 	}
 }
 
+func TestAnswersToAnEvent(t *testing.T) {
+	const proof = `{"status":"APPLIED","event_id":""}`
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		want   settlement.Disposition
+	}{
+		"proved":             {201, proof, settlement.RecoveredByEvent},
+		"wrong 2xx":          {200, proof, settlement.Pending},
+		"not applied":        {201, `{"status":"RECORDED","event_id":"e"}`, settlement.Pending},
+		"connection lost":    {0, "", settlement.Pending},
+		"server error":       {503, "", settlement.Pending},
+		"throttled":          {429, "", settlement.Pending},
+		"unauthorized":       {401, refusal(gen.ErrorCodeUnauthorized), settlement.Pending},
+		"codeless 4xx":       {400, "", settlement.Pending},
+		"codeless 410":       {410, "", settlement.Pending},
+		"expired, by name":   {410, refusal(gen.ErrorCodeReservationExpired), settlement.Rejected},
+		"budget frozen":      {409, refusal(gen.ErrorCodeBudgetFrozen), settlement.Rejected},
+		"key used otherwise": {409, refusal(gen.ErrorCodeIdempotencyMismatch), settlement.Rejected},
+		"finalized":          {409, refusal(gen.ErrorCodeReservationFinalized), settlement.Rejected},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			spend := w.reserve(42)
+			w.wire.set(func(r *http.Request) (*http.Response, error) {
+				switch {
+				case r.URL.Path != "/v1/events":
+					return answer(r, 410, ""), nil
+				case c.status == 0:
+					return nil, errDown
+				}
+				return answer(r, c.status, c.body), nil
+			})
+			result, err := w.begin(w.settler(settlement.WithoutBackground()), spend).Settle(t.Context())
+			assert.Equal(t, c.want, result.Disposition)
+			assert.Equal(t, c.want == settlement.RecoveredByEvent, err == nil)
+			assert.Equal(t, 2, result.Attempts, "the event follows the 410 at once")
+			assert.Equal(t, map[settlement.Disposition]map[string]int{
+				settlement.RecoveredByEvent: {}, settlement.Pending: {".json": 1}, settlement.Rejected: {".dead": 1},
+			}[c.want], w.files())
+			if c.want == settlement.Pending {
+				assert.Equal(t, "event", w.onDisk(spend.ReservationID)["mode"])
+			}
+		})
+	}
+}
+
+// A record is sent as it was frozen, whatever the caller does to his maps.
 func TestSettleAgainSendsTheSameBytesUntilItIsDecided(t *testing.T) {
-	server := &answers{next: []answer{{status: 0}, {status: 503}, {status: 200, body: proof}}}
-	what := spend()
-	s, err := settler(t, server).Begin(what)
-	require.NoError(t, err)
+	w := newWorld(t)
+	spend := w.reserve(42)
+	spend.Commit.Metadata = map[string]any{"n": json.Number("9007199254740993")}
+	w.srv.Inject(mockserver.Fault{Operation: mockserver.CommitReservation, Status: 500})
+	w.srv.Inject(mockserver.Fault{Operation: mockserver.CommitReservation, Nth: 2, Status: 503})
+	x := w.begin(w.settler(settlement.WithoutBackground()), spend)
 	for range 2 {
-		what.Commit.Metadata["n"] = "changed afterwards"
-		_, err = s.Settle(t.Context())
+		spend.Commit.Metadata["n"] = "changed afterwards"
+		_, err := x.Settle(t.Context())
 		require.Error(t, err)
 	}
 	for range 3 {
-		res, err := s.Settle(t.Context())
+		result, err := x.Settle(t.Context())
 		require.NoError(t, err)
-		assert.Equal(t, 3, res.Attempts)
+		assert.Equal(t, 3, result.Attempts)
 	}
-	require.Len(t, server.bodies, 3, "a decided settlement sends nothing more")
-	assert.Equal(t, server.bodies[0], server.bodies[1])
-	assert.Equal(t, server.bodies[0], server.bodies[2])
-	assert.Contains(t, server.bodies[0], `{"n":9007199254740993}`)
-	assert.Contains(t, server.bodies[0], s.Result().IdempotencyKey)
-	assert.EqualValues(t, 42, s.Actual().Amount)
+	sent := w.wire.bodies("/commit")
+	require.Len(t, sent, 3)
+	assert.Equal(t, sent[0], sent[1])
+	assert.Equal(t, sent[0], sent[2])
+	assert.Contains(t, sent[0], `{"n":9007199254740993}`)
+	assert.Contains(t, sent[0], x.Result().IdempotencyKey)
+	assert.Equal(t, amount(42), x.Actual())
 }
 
 func TestBeginKeepsTheCallersKeyAndFillsAnEmptyOne(t *testing.T) {
-	from := settler(t, &answers{})
-	what := spend()
-	what.Commit.IdempotencyKey = "mine"
-	s, err := from.Begin(what)
-	require.NoError(t, err)
-	assert.Equal(t, "mine", s.Result().IdempotencyKey)
-
+	w := newWorld(t)
+	s := w.settler()
+	spend := w.reserve(42)
+	spend.Commit.IdempotencyKey = "mine"
+	assert.Equal(t, "mine", w.begin(s, spend).Result().IdempotencyKey)
+	spend.Commit.IdempotencyKey = ""
 	keys := map[string]bool{}
 	for range 10 {
-		s, err := from.Begin(spend())
-		require.NoError(t, err)
-		keys[s.Result().IdempotencyKey] = true
+		keys[w.begin(s, spend).Result().IdempotencyKey] = true
 	}
 	assert.Len(t, keys, 10)
 }
 
-func TestBeginRefusesWhatJSONCannotHold(t *testing.T) {
-	what := spend()
-	what.Commit.Metadata["f"] = func() {}
-	_, err := settler(t, &answers{}).Begin(what)
-	var bad *client.RequestError
-	require.ErrorAs(t, err, &bad)
+func TestBeginRefusesWhatTheServerWouldRefuseForItsForm(t *testing.T) {
+	w := newWorld(t)
+	s := w.settler()
+	minus := int64(-1)
+	model := string(make([]byte, 129))
+	for field, spoil := range map[string]func(*gen.CommitRequest){
+		"metadata":              func(c *gen.CommitRequest) { c.Metadata = map[string]any{"f": func() {}} },
+		"idempotency_key":       func(c *gen.CommitRequest) { c.IdempotencyKey = string(make([]byte, 257)) },
+		"actual.amount":         func(c *gen.CommitRequest) { c.Actual.Amount = -1 },
+		"actual.unit":           func(c *gen.CommitRequest) { c.Actual.Unit = "" },
+		"metrics.tokens_input":  func(c *gen.CommitRequest) { c.Metrics = &gen.StandardMetrics{TokensInput: &minus} },
+		"metrics.tokens_output": func(c *gen.CommitRequest) { c.Metrics = &gen.StandardMetrics{TokensOutput: &minus} },
+		"metrics.latency_ms":    func(c *gen.CommitRequest) { c.Metrics = &gen.StandardMetrics{LatencyMs: &minus} },
+		"metrics.model_version": func(c *gen.CommitRequest) { c.Metrics = &gen.StandardMetrics{ModelVersion: &model} },
+	} {
+		spend := settlement.Spend{ReservationID: "r", Commit: gen.CommitRequest{Actual: amount(1)}}
+		spoil(&spend.Commit)
+		_, err := s.Begin(spend)
+		var bad *client.RequestError
+		require.ErrorAs(t, err, &bad, field)
+		assert.Equal(t, field, bad.Field)
+	}
+}
+
+func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
+	w := newWorld(t)
+	for name, opt := range map[string]settlement.Option{
+		"nil option":    nil,
+		"no directory":  settlement.WithJournal(""),
+		"no rescan":     settlement.WithRescan(0),
+		"flush before":  settlement.WithFlushTimeout(-1),
+		"nil logger":    settlement.WithLogger(nil),
+		"notify nobody": settlement.WithNotify(nil),
+	} {
+		_, err := settlement.New(w.client(), opt)
+		assert.ErrorAs(t, err, new(*client.ConfigError), name)
+	}
+	_, err := settlement.New(nil)
+	assert.ErrorAs(t, err, new(*client.ConfigError))
 }
 
 func TestDispositionsHaveNames(t *testing.T) {
 	for d, want := range map[settlement.Disposition]string{
 		settlement.Pending: "pending", settlement.Committed: "committed",
-		settlement.RecoveredByEvent: "recovered-by-event", settlement.Released: "released", settlement.Rejected: "rejected", 17: "unknown", -1: "unknown",
+		settlement.RecoveredByEvent: "recovered-by-event", settlement.Released: "released",
+		settlement.Rejected: "rejected", settlement.Parked: "parked", settlement.HandedOver: "handed-over",
+		17: "unknown", -1: "unknown",
 	} {
 		assert.Equal(t, want, d.String())
 	}
 	assert.Zero(t, settlement.Result{}.Disposition, "an unset result claims nothing")
 	assert.True(t, settlement.Result{Disposition: settlement.RecoveredByEvent}.Settled())
+	assert.False(t, settlement.Result{Disposition: settlement.HandedOver}.Settled())
+}
+
+// A caller that gives up does not lose the spend, and does not learn its fate.
+func TestCancelledCallerLeavesTheSpendPending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		spend := w.reserve(42)
+		w.srv.Inject(mockserver.Fault{Operation: mockserver.CommitReservation, Delay: 3 * time.Second})
+		s := w.settler()
+		x := w.begin(s, spend)
+		ctx, cancel := timeout(t, time.Second)
+		defer cancel()
+		result, err := x.Settle(ctx)
+		require.Error(t, err)
+		assert.Equal(t, settlement.Pending, result.Disposition)
+		assert.Equal(t, client.Canceled, client.OutcomeOf(err))
+
+		time.Sleep(10 * time.Second)
+		assert.Equal(t, settlement.Committed, x.Result().Disposition)
+		assert.EqualValues(t, 42, w.spent())
+	})
 }
