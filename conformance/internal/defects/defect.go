@@ -36,6 +36,10 @@ func All() []Defect {
 		auth(),
 		tenancy(),
 		validation(),
+		reserve(),
+		obstacles(),
+		scopes(),
+		decide(),
 		extend(),
 	)
 }
