@@ -117,7 +117,8 @@ type ScopePolicy struct {
 	Tenant string
 	Name   string
 	// Pattern is a scope path in which a value may be "*", and which may end in
-	// "/*" for everything below: "tenant:acme/agent:*", "tenant:acme/*".
+	// "/*", for that scope and everything below: "tenant:acme/agent:*",
+	// "tenant:acme/*".
 	Pattern  string
 	Priority int
 	// Caps come back as ALLOW_WITH_CAPS.
