@@ -11,14 +11,19 @@ const endless time.Duration = math.MaxInt64
 // horizon is how long a lease can be left alone before the passage of time
 // alone makes it unproven, or lost.
 func (l *Lease) horizon(now reading) time.Duration {
+	gap := l.gap(now)
 	switch {
 	case l.schedule.proved() && !(l.unproven && l.busy()):
-		return l.schedule.lead(now.mono, l.gap(now))
-	case l.phase == phaseWaiting:
-		// Its beat is due: it is not given up before that was tried.
+		return l.schedule.lead(now.mono, gap)
+	case l.schedule.proved(), l.phase == phaseWaiting:
+		// An extend is under way or due, and its answer decides.
 		return endless
+	case l.busy() && l.troubled:
+		// A wall clock that was set does not overrule the server that is just being
+		// asked.
+		gap = 0
 	}
-	return l.schedule.upperBound(now.mono, l.gap(now))
+	return l.schedule.upperBound(now.mono, gap)
 }
 
 // lifeLeft is how long the reservation lives: proved, or else at most.

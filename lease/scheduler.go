@@ -53,13 +53,16 @@ func (m *Manager) place(l *Lease, now reading) {
 // that may leave at once does so without a timer in between.
 func (m *Manager) step(now reading) {
 	m.compareClocks(now)
-	for l := m.timeline.first(); l != nil && l.due <= now.mono; l = m.timeline.first() {
-		m.look(l, now)
-	}
-	for m.inFlight < m.cfg.maxInFlight && m.ready.Len() > 0 {
-		l := m.ready.first()
-		m.ready.take(l)
-		m.dispatch(l, now)
+	for {
+		for l := m.timeline.first(); l != nil && l.due <= now.mono; l = m.timeline.first() {
+			m.look(l, now)
+		}
+		next := m.ready.first()
+		if next == nil || m.inFlight >= m.cfg.maxInFlight {
+			return
+		}
+		m.ready.take(next)
+		m.dispatch(next, now)
 	}
 }
 
@@ -140,9 +143,9 @@ func (m *Manager) turn(fired bool) *clock.Timer {
 	now := m.now()
 	if fired {
 		// A timer that fires before its time by the clock that armed it: the clock
-		// stands still or went back, and no round trip it measures is worth
-		// anything.
-		if m.suspect = now.mono < m.armed; m.suspect {
+		// stands still, and no round trip it measures is worth anything. One that
+		// went back is another matter, see compareClocks.
+		if m.suspect = m.seen <= now.mono && now.mono < m.armed; m.suspect {
 			m.sweep(now, true)
 		}
 	}
