@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cycles-protocol/cycles-go/conformance/internal/attest"
 	"github.com/cycles-protocol/cycles-go/conformance/internal/defects"
 	"github.com/cycles-protocol/cycles-go/conformance/internal/suite"
 	"github.com/cycles-protocol/cycles-go/conformance/target"
@@ -43,9 +44,9 @@ func newPlace(t testing.TB, policy mockserver.Policy, wrap defects.Wrap, opts ..
 	}, opts...)
 	p := &place{srv: mockserver.New(opts...), policy: policy}
 	t.Cleanup(p.srv.Close)
-	p.handler = p.srv
+	p.handler = attest.New(p.srv, p.srv.Now, false)
 	if wrap != nil {
-		p.handler = wrap(p.srv)
+		p.handler = wrap(p.handler)
 	}
 	return p
 }
