@@ -29,7 +29,7 @@ func edgeOrRandom(rng *rand.Rand, limit int64) int64 {
 
 func TestSlowerIsNeverLater(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for range 50_000 {
+	for range 10_000 {
 		remaining := edgeOrRandom(rng, 120_000)
 		timeout := time.Duration(1 + rng.Int64N(int64(40*time.Second)))
 		sent := time.Duration(rng.Int64N(int64(time.Hour)))
@@ -51,7 +51,7 @@ func TestSlowerIsNeverLater(t *testing.T) {
 
 func TestLaterFailureNeverBuysALaterRetry(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	for range 50_000 {
+	for range 10_000 {
 		remaining := rng.Int64N(200_000)
 		timeout := time.Duration(1 + rng.Int64N(int64(10*time.Second)))
 		at := time.Duration(rng.Int64N(int64(200 * time.Second)))
@@ -69,7 +69,7 @@ func TestLaterFailureNeverBuysALaterRetry(t *testing.T) {
 
 func TestLeadOnlyFallsAsTimePasses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	for range 20_000 {
+	for range 5_000 {
 		remaining := edgeOrRandom(rng, 120_000)
 		s, _ := started(time.Second, remaining)
 		at := time.Duration(edgeOrRandom(rng, int64(3*time.Minute)))

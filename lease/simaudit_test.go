@@ -68,6 +68,7 @@ func (a *simAudit) succeeded(e success, voided bool, d decision) {
 	if a.primary = e.remaining != nil; !a.primary {
 		a.zeroes = 0
 		a.check(d.path == pathFallback, "no field, yet the primary path")
+		a.checkTimeout(millis(a.ttl).duration(), false)
 		a.check(d.action == actionExtend, "the fallback stopped on a success: %s", d.reason)
 		if e.create {
 			a.check(d.delay == 0, "the first beat of a legacy lease waits %v", d.delay)

@@ -218,6 +218,7 @@ func (r *simRun) attempt(d decision) decision {
 	case fateRejected:
 		f.class = failedRejected
 	case fate5xx:
+		f.retryAfter, f.hasRetryAfter = r.net.retryAfter() // plays no part
 	case fateAmbiguous:
 		f.class = failedAmbiguous
 		if r.rng.IntN(2) == 0 {
