@@ -14,7 +14,7 @@ import (
 // errorAnswers is about what a refusal looks like. Which one it is when there
 // are several reasons is in precedence.go.
 func errorAnswers() []suite.Check {
-	return slices.Concat(errorBodies(), unitDetails(), errorForms())
+	return slices.Concat(errorBodies(), errorForms())
 }
 
 // fixedStatus is the status of the codes that the text gives one to.
@@ -104,47 +104,6 @@ func errorBodies() []suite.Check {
 			},
 		},
 	}
-}
-
-// unitDetails is about the details that let a client correct a wrong unit.
-func unitDetails() []suite.Check {
-	type asking struct {
-		name string
-		ops  []suite.Op
-		ask  func(ctx context.Context, t *suite.T, b *target.Budget) *suite.Request
-	}
-	var all []suite.Check
-	for _, c := range []asking{
-		{"create", []suite.Op{suite.Create}, func(_ context.Context, t *suite.T, b *target.Budget) *suite.Request {
-			return t.Create(b, 1).With("estimate.unit", otherUnit(b))
-		}},
-		{"decide", []suite.Op{suite.Decide}, func(_ context.Context, t *suite.T, b *target.Budget) *suite.Request {
-			return t.Decide(b, 1).With("estimate.unit", otherUnit(b))
-		}},
-		{"event", []suite.Op{suite.Event}, func(_ context.Context, t *suite.T, b *target.Budget) *suite.Request {
-			return t.Event(b, 1).With("actual.unit", otherUnit(b))
-		}},
-		{"commit", []suite.Op{suite.Create, suite.Commit}, func(ctx context.Context, t *suite.T, b *target.Budget) *suite.Request {
-			return t.Commit(t.Reserve(ctx, b, 1), 1).With("actual.unit", otherUnit(b))
-		}},
-	} {
-		all = append(all, suite.Check{
-			ID: "errors.unit-details-" + c.name, Level: suite.Should, Section: "ERROR SEMANTICS", Lines: []int{153}, Ops: c.ops,
-			Requirement: "UNIT_MISMATCH tells in details the scope, the unit that was asked for and the units that would be right.",
-			Needs:       []target.Kind{target.SoleUnit},
-			Run: func(ctx context.Context, t *suite.T) {
-				b := t.Budget(target.SoleUnit)
-				a := t.Do(ctx, c.ask(ctx, t, b))
-				t.Given(a, http.StatusBadRequest)
-				t.Want(a, "error", "UNIT_MISMATCH")
-				t.Want(a, "details.requested_unit", otherUnit(b))
-				t.WantString(a, "details.scope")
-				t.True(a, slices.Contains(a.Items("details.expected_units"), any(b.Unit)),
-					"details.expected_units holds "+b.Unit, "%s", suite.Describe(a))
-			},
-		})
-	}
-	return all
 }
 
 // errorForms is about requests that are none of the contract's, of which it

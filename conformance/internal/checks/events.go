@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -301,12 +302,7 @@ func eventBudgets() []suite.Check {
 				before := t.Books(ctx, b)
 				for _, policy := range []string{"REJECT", "ALLOW_IF_AVAILABLE", "ALLOW_WITH_OVERDRAFT"} {
 					a := t.Do(ctx, t.Event(b, 1).With("overage_policy", policy))
-					// The text names the code and no status for it.
-					if a.Code() == code && a.Status >= 400 && a.Status < 500 && a.Status != http.StatusConflict {
-						t.WarnAt(a, "409 "+code, suite.Describe(a))
-						continue
-					}
-					t.WantError(a, http.StatusConflict, code)
+					wantShut(t, a, code)
 				}
 				t.WantBooks(ctx, b, before)
 			},
@@ -321,8 +317,18 @@ func eventBudgets() []suite.Check {
 			Needs:       []target.Kind{target.SoleUnit}, Ops: []suite.Op{suite.Event},
 			Run: func(ctx context.Context, t *suite.T) {
 				b := t.Budget(target.SoleUnit)
-				t.WantError(t.Do(ctx, t.Event(b, 1).With("actual.unit", otherUnit(b))), http.StatusBadRequest, "UNIT_MISMATCH")
+				t.WantError(t.Do(ctx, t.Event(b, 1).With("actual.unit", otherUnits(b)[0])), http.StatusBadRequest, "UNIT_MISMATCH")
 				apply(ctx, t, t.Event(b, 1))
+			},
+		},
+		{
+			ID: "events.unit-mismatch-details", Level: suite.Should, Section: "ERROR SEMANTICS", Lines: []int{153},
+			Requirement: "The refusal of a wrong unit says in details which scope it is about, which unit was asked for and which ones there are.",
+			Needs:       []target.Kind{target.SoleUnit}, Ops: []suite.Op{suite.Event},
+			Run: func(ctx context.Context, t *suite.T) {
+				b := t.Budget(target.SoleUnit)
+				unit := otherUnits(b)[0]
+				wantUnitDetails(t, t.Do(ctx, t.Event(b, 1).With("actual.unit", unit)), b, unit)
 			},
 		},
 		{
@@ -330,20 +336,13 @@ func eventBudgets() []suite.Check {
 			Requirement: "An event whose scopes have no budget in any unit is refused with 404 NOT_FOUND.",
 			Needs:       []target.Kind{target.Unbudgeted}, Ops: []suite.Op{suite.Event},
 			Run: func(ctx context.Context, t *suite.T) {
-				b := t.Budget(target.Unbudgeted)
+				none := *t.Budget(target.Unbudgeted)
+				none.Unit = cmp.Or(none.Unit, "USD_MICROCENTS")
 				for _, policy := range []string{"REJECT", "ALLOW_IF_AVAILABLE", "ALLOW_WITH_OVERDRAFT"} {
-					a := t.Do(ctx, t.Event(b, 1).With("overage_policy", policy))
+					a := t.Do(ctx, t.Event(&none, 1).With("overage_policy", policy))
 					t.WantError(a, http.StatusNotFound, "NOT_FOUND")
 				}
 			},
 		},
 	}
-}
-
-// otherUnit is a unit that the budget is not in.
-func otherUnit(b *target.Budget) string {
-	if b.Unit == "RISK_POINTS" {
-		return "CREDITS"
-	}
-	return "RISK_POINTS"
 }

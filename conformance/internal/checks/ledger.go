@@ -192,22 +192,6 @@ func ledgerMoves() []suite.Check {
 func ledgerBounds() []suite.Check {
 	return []suite.Check{
 		{
-			ID: "ledger.whole-budget", Level: suite.Must, Section: "Balance", Lines: []int{1297, 64},
-			Requirement: "All that remains can be reserved, and not one unit more.",
-			Needs:       []target.Kind{target.Ledger}, Ops: []suite.Op{suite.Create, suite.Balances},
-			Run: func(ctx context.Context, t *suite.T) {
-				b := t.Budget(target.Ledger)
-				before := t.Books(ctx, b)
-				t.WantError(t.Do(ctx, t.Create(b, before.Remaining+1)), http.StatusConflict, "BUDGET_EXCEEDED")
-				t.WantBooks(ctx, b, before)
-				a := t.Do(ctx, t.Create(b, before.Remaining))
-				t.WantAllowed(a)
-				t.WantString(a, "reservation_id")
-				before.Reserved, before.Remaining = before.Reserved+before.Remaining, 0
-				t.WantBooks(ctx, b, before)
-			},
-		},
-		{
 			ID: "ledger.largest-amount", Level: suite.Must, Section: "Amount", Lines: []int{942, 64},
 			Requirement: "Amounts reach to the end of 64 bits: one of 2^63-1 is a right request that the budget cannot meet, and neither wraps around nor moves anything.",
 			Needs:       []target.Kind{target.Ledger}, Ops: []suite.Op{suite.Create, suite.Commit, suite.Balances},

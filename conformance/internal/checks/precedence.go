@@ -3,6 +3,7 @@ package checks
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/cycles-protocol/cycles-go/conformance/internal/suite"
 	"github.com/cycles-protocol/cycles-go/conformance/target"
@@ -10,64 +11,11 @@ import (
 
 // precedence is about requests that could be refused for several reasons. Where
 // the text puts one first the check is a MUST; where only the usual order of
-// things does, it is a SHOULD. A closed tenant's precedence is in closure.go,
-// that of a replay in replay.go.
+// things does, it is a SHOULD. What goes before what among the obstacles of a
+// reservation is in obstacles.go, a closed tenant's precedence in closure.go, that
+// of a replay in replay.go.
 func precedence() []suite.Check {
-	all := append(overLimitFirst(), finalizedFirst()...)
-	return append(all, strangersFirst()...)
-}
-
-func overLimitFirst() []suite.Check {
-	const section = "OVER-LIMIT BLOCKING"
-	return []suite.Check{
-		{
-			ID: "precedence.over-limit-before-debt", Level: suite.Must, Section: section, Lines: []int{164, 165, 169, 1284, 1959},
-			Requirement: "A scope that is over its limit refuses a reservation with OVERDRAFT_LIMIT_EXCEEDED, not with DEBT_OUTSTANDING, whatever it owes.",
-			Needs:       []target.Kind{target.OverLimit}, Ops: []suite.Op{suite.Create},
-			Run: func(ctx context.Context, t *suite.T) {
-				a := t.Do(ctx, t.Create(t.Budget(target.OverLimit), 1))
-				t.WantError(a, http.StatusConflict, "OVERDRAFT_LIMIT_EXCEEDED")
-			},
-		},
-		{
-			ID: "precedence.over-limit-before-remaining", Level: suite.Must, Section: section, Lines: []int{169, 1325, 1959},
-			Requirement: "A scope that is over its limit refuses a reservation with OVERDRAFT_LIMIT_EXCEEDED whatever remains, for an amount of 0 and for one beyond the budget alike.",
-			Needs:       []target.Kind{target.OverLimit}, Ops: []suite.Op{suite.Create},
-			Run: func(ctx context.Context, t *suite.T) {
-				b := t.Budget(target.OverLimit)
-				for _, amount := range []int64{0, b.Allocated * 10} {
-					t.WantError(t.Do(ctx, t.Create(b, amount)), http.StatusConflict, "OVERDRAFT_LIMIT_EXCEEDED")
-				}
-			},
-		},
-		{
-			ID: "precedence.over-limit-on-any-scope", Level: suite.Must, Section: section, Lines: []int{164, 169, 1959},
-			Requirement: "One scope over its limit is enough for OVERDRAFT_LIMIT_EXCEEDED, also when a scope outside it has too little left.",
-			Needs:       []target.Kind{target.NestedOverdraft}, Ops: []suite.Op{suite.Create, suite.Commit},
-			Run: func(ctx context.Context, t *suite.T) {
-				outer, inner := innerOverLimit(ctx, t)
-				t.WantError(t.Do(ctx, t.Create(inner, 1)), http.StatusConflict, "OVERDRAFT_LIMIT_EXCEEDED")
-				t.WantError(t.Do(ctx, t.Create(inner, outer.Allocated)), http.StatusConflict, "OVERDRAFT_LIMIT_EXCEEDED")
-				// The outer budget by itself would say something else.
-				t.WantError(t.Do(ctx, t.Create(outer, outer.Allocated)), http.StatusConflict, "BUDGET_EXCEEDED")
-				t.WantAllowed(t.Do(ctx, t.Create(outer, 1)))
-			},
-		},
-	}
-}
-
-// innerOverLimit takes more from the inner budget than it has, under
-// ALLOW_IF_AVAILABLE, while the outer one could cover it: so the inner budget
-// is over its limit and the outer one is not.
-func innerOverLimit(ctx context.Context, t *suite.T) (outer, inner *target.Budget) {
-	f := t.Fixture(target.NestedOverdraft)
-	outer, inner = f.Budgets[0], f.Budgets[1]
-	res := t.Reserve(ctx, inner, inner.Allocated/2)
-	more := (outer.Allocated - inner.Allocated) / 2
-	a := t.Do(ctx, t.Commit(res, inner.Allocated+more))
-	t.WantStatus(a, http.StatusOK)
-	t.Want(a, "charged.amount", inner.Allocated)
-	return outer, inner
+	return slices.Concat(finalizedFirst(), strangersFirst())
 }
 
 func finalizedFirst() []suite.Check {
@@ -129,7 +77,7 @@ func strangersFirst() []suite.Check {
 				b := t.Budget(target.Funded)
 				foreign := with("subject.tenant", t.Name())
 				for _, r := range []*suite.Request{
-					t.Create(b, 1).With("subject.workspace", t.Name()), t.Create(b, 1<<62), t.Create(b, 1).With("estimate.unit", otherUnit(b)),
+					t.Create(b, 1).With("subject.workspace", t.Name()), t.Create(b, 1<<62), t.Create(b, 1).With("estimate.unit", otherUnits(b)[0]),
 				} {
 					t.WantError(t.Do(ctx, foreign(r)), http.StatusForbidden, "FORBIDDEN")
 				}
