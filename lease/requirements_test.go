@@ -47,7 +47,7 @@ var requirements = []requirement{
 		"TestEveryAnswerIsScheduledFromAlone", "TestFieldAppearsInMidFlight"}},
 	{"MUST", "sent is taken just before each attempt, received after its whole proved body, both monotonic", []string{
 		"client:TestSentAndReceivedAreThoseOfTheAttemptThatAnswered", "client:TestSentAndReceivedKeepTheMonotonicReading",
-		"TestManagerKeepsEveryScenario"}},
+		"TestManagerKeepsEveryScenario", "TestTheRealClockKeepsItsMonotonicReading", "TestTimeInTheQueueIsElapsedTime"}},
 	{"NORM", "lead floor, attempt budget, safety margin, retry reserve and next delay by their formulas", []string{
 		"TestWorkedExampleShowsItsFigures", "TestAttemptBudgetAndMarginHaveTheirFloors", "TestMaximumRoundTripCountsEverySuccess",
 		"TestRoundTripLongerThanTheLeaseProvesNoLead", "vector:rtt spike widens the reserve for good", simulator}},
@@ -71,15 +71,15 @@ var requirements = []requirement{
 		"vector:30 s timeout on an additive server: the immediate extend establishes lead"}},
 	{"MUST", "without reliable timing of the attempt, lead floor and next delay are 0", []string{
 		"TestUnknownTimingProvesNoLead", "TestClockTroubleInsideAnAttemptVoidsItsTiming",
-		"TestClockTroubleBetweenBeatsLetsOneExtendDecide", "vector:unknown timing of the create: one immediate extend, then the schedule runs"}},
+		"TestClockTroubleBetweenBeatsLetsOneExtendDecide", "vector:unknown timing of the create: one immediate extend, then the schedule runs", "TestASuspendInsideAnAttemptVoidsItsTiming"}},
 	{"NORM", "an unknown or unbounded timeout is an infinite budget, hence delay 0", []string{
 		"TestUnboundedTimeoutLeavesNoSafeDelay", "vector:unknown timeout: one immediate attempt, then stop"}},
 	{"MUST", "unknown timing does not pass for no time elapsed", []string{
 		"TestUnknownTimingProvesNoLead", "TestNegativeWindowStopsHoweverSmall", "TestLeadNeverReadsAboveWhatWasProved"}},
 	{"NORM", "without reliable timing at most one immediate extend follows a success, then the stop", []string{
-		"TestUnknownTimingProvesNoLead", "vector:unknown timing twice: stop"}},
+		"TestUnknownTimingProvesNoLead", "vector:unknown timing twice: stop", "TestKeepWithoutTimingSendsOneExtendAtOnce"}},
 	{"MUST", "missing timing is no reason to take the fallback", []string{"TestUnknownTimingProvesNoLead"}},
-	{"NORM", "the first beat comes from the create's answer like any other", []string{"TestFirstBeatComesFromTheCreate"}},
+	{"NORM", "the first beat comes from the create's answer like any other", []string{"TestFirstBeatComesFromTheCreate", "TestKeepCountsTheTimeSinceTheAnswer"}},
 	{"NORM", "extend by the requested ttl", []string{"TestManagerKeepsEveryScenario"}},
 	{"MUST", "a replay is scheduled from, with the round trip of the attempt that brought it", []string{
 		"vector:503 then success: fresh key afterwards", "client:TestSentAndReceivedAreThoseOfTheAttemptThatAnswered", simulator}},
@@ -89,7 +89,7 @@ var requirements = []requirement{
 	{"MUST", "another or malformed 2xx is ambiguous, and nothing is planned from older state", []string{
 		"vector:ambiguous 2xx is retried with the same key", "TestRecoveryWaitsTheLeastOfItsThreeBounds", "client:TestAnswersToExtend"}},
 	{"NORM", "the same proof counts on both paths", []string{"TestFailedBeatKeepsItsKeyAndAQuarterOfTheCadence"}},
-	{"SHOULD", "a lost create is retried once, at once, with the same key, then surfaced", []string{"client:TestCreateRecovery"}},
+	{"SHOULD", "a lost create is retried once, at once, with the same key, then surfaced", []string{"client:TestCreateRecovery", "TestAcquireSaysWhatAFailedCreateLeavesBehind"}},
 
 	// The primary path: recovery.
 	{"NORM", "the lead estimate at a failure is the last lead floor less what elapsed since that answer's receipt", []string{
@@ -116,9 +116,9 @@ var requirements = []requirement{
 		"TestZeroWindowAllowsOneAttempt", "vector:every attempt answers 503 at once"}},
 	{"MUST", "two failures between which neither time nor window moved stop", []string{
 		"TestNoProgressStopsAZeroTimeLoop", "vector:429 with Retry-After 0 twice in no time: no progress"}},
-	{"SHOULD", "any other 4xx stops", []string{"TestAnotherClientErrorStopsAtOnce", "vector:other 4xx stops at once"}},
+	{"SHOULD", "any other 4xx stops", []string{"TestAnotherClientErrorStopsAtOnce", "vector:other 4xx stops at once", "TestHeartbeatStopsForEachKindOfAnswer"}},
 	{"MUST", "and is not repeated under another key", []string{"TestAnotherClientErrorStopsAtOnce", "TestNothingFollowsAStop"}},
-	{"MUST", "there is no unbounded loop without delay", []string{simulator, "TestNoProgressStopsAZeroTimeLoop"}},
+	{"MUST", "there is no unbounded loop without delay", []string{simulator, "TestNoProgressStopsAZeroTimeLoop", "TestPersistentFailureNeitherStormsNorEndsSilently"}},
 	{"MAY", "a success with delay 0 is followed by one immediate extend with a fresh key", []string{
 		"TestSecondZeroDelayInARowStops"}},
 	{"MUST", "a second one in a row stops", []string{
@@ -146,10 +146,10 @@ var requirements = []requirement{
 		"TestRecoveryIsRecomputedFromTheLastSuccess", "TestFailedBeatKeepsItsKeyAndAQuarterOfTheCadence",
 		"TestClockTroubleInARecoveryStreakStops", "TestManagerKeepsEveryScenario", simulator}},
 	{"MUST", "each further recovery on the primary path passes the window and progress guards anew", []string{
-		"TestRecoveryThatComesTooLateIsDropped", "TestZeroWindowAllowsOneAttempt", simulator}},
+		"TestRecoveryThatComesTooLateIsDropped", "TestZeroWindowAllowsOneAttempt", simulator, "TestARecoveryThatWaitedTooLongForASlotIsDropped"}},
 	{"SHOULD", "the five final answers about a reservation stop the heartbeat", []string{
 		"TestPermanentAnswerStopsWithItsReason", "TestOnlyAnswersAboutTheReservationArePermanent",
-		"vector:gone reservation stops at once", simulator}},
+		"vector:gone reservation stops at once", simulator, "TestHeartbeatStopsForEachKindOfAnswer"}},
 }
 
 // testsIn lists the test and fuzz functions of a directory.
