@@ -202,7 +202,7 @@ func (p *printer) summary(r *Report) {
 	c := r.Counts
 	line := fmt.Sprintf("%d passed, %d failed, ", c.Pass, c.Fail)
 	if c.Known > 0 {
-		line += fmt.Sprintf("%d known failures, ", c.Known)
+		line += count(c.Known, "known failure") + ", "
 	}
 	line += fmt.Sprintf("%s, %d skipped, %s", count(c.Warn, "warning"), c.Skip, count(c.Error, "error"))
 	p.printf("%s; %s in %.1f s\n", line, count(r.Requests, "request"), r.Seconds)

@@ -128,13 +128,12 @@ func (v *Validator) Answer(a *suite.Answer) (judged bool, wrong []suite.Wrong) {
 	if media, _, err := mime.ParseMediaType(a.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		add("header Content-Type", "is not application/json")
 	}
-	if err := strictjson.Check(a.Body); err != nil {
+	switch err := strictjson.Check(a.Body); {
+	case err != nil:
 		add("body", tokenFault(err))
-	}
-	if a.Value == nil {
-		if string(a.Body) == "null" {
-			add("body", "is null")
-		}
+		return true, wrong
+	case a.Value == nil:
+		add("body", "is null")
 		return true, wrong
 	}
 	s, declared := op.declared[a.Status]

@@ -199,7 +199,7 @@ func difference(at string, a, b any) (path string, x, y any, differ bool) {
 			return at, a, b, true
 		}
 		for _, k := range sortedKeys(av, bv) {
-			if p, x, y, d := difference(join(at, k), av[k], bv[k]); d {
+			if p, x, y, d := difference(join(at, k), member(av, k), member(bv, k)); d {
 				return p, x, y, true
 			}
 		}
@@ -218,6 +218,16 @@ func difference(at string, a, b any) (path string, x, y any, differ bool) {
 	default:
 		return at, a, b, !same(a, b)
 	}
+}
+
+// absent stands for a member that is not there, which is not null.
+type absent struct{}
+
+func member(m map[string]any, key string) any {
+	if v, ok := m[key]; ok {
+		return v
+	}
+	return absent{}
 }
 
 func same(got, want any) bool {

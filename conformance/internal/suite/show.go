@@ -42,6 +42,9 @@ func clip(s string) string {
 }
 
 func show(v any) string {
+	if _, ok := v.(absent); ok {
+		return "absent"
+	}
 	b, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Sprint(v)
