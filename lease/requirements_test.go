@@ -33,11 +33,13 @@ var requirements = []requirement{
 	{"SERVER", "a replay answers the original expiry with the remaining time recomputed, 0 when no longer ACTIVE", []string{
 		"vector:remaining_ttl_ms 0 on a replayed success", "vector:503 then success: fresh key afterwards", simulator}},
 	{"SERVER", "another tenant's reservation is refused with 403", []string{"TestAnotherClientErrorStopsAtOnce"}},
-	{"SERVER", "a closed tenant is refused with 409 TENANT_CLOSED", []string{"TestPermanentAnswerStopsWithItsReason", simulator}},
+	{"SERVER", "a closed tenant is refused with 409 TENANT_CLOSED", []string{
+		"TestPermanentAnswerStopsWithItsReason", simulator}},
 	{"SERVER", "a finalized reservation is refused with 409", []string{"TestPermanentAnswerStopsWithItsReason", simulator}},
 	{"SERVER", "an unknown reservation is refused with 404", []string{"TestPermanentAnswerStopsWithItsReason"}},
 	{"SERVER", "extends may be capped each, or held to a maximum lead", []string{
-		"TestFirstBeatComesFromTheCreate", "vector:30 s timeout on a 60 s maximum lead: one immediate extend, then stop", simulator}},
+		"TestFirstBeatComesFromTheCreate",
+		"vector:30 s timeout on a 60 s maximum lead: one immediate extend, then stop", simulator}},
 	{"SERVER", "remaining_ttl_ms should be there", []string{"TestFieldAppearsInMidFlight", "TestFieldVanishesInMidFlight"}},
 
 	// The primary path: planning.
@@ -52,13 +54,16 @@ var requirements = []requirement{
 		"TestWorkedExampleShowsItsFigures", "TestAttemptBudgetAndMarginHaveTheirFloors", "TestMaximumRoundTripCountsEverySuccess",
 		"TestRoundTripLongerThanTheLeaseProvesNoLead", "vector:rtt spike widens the reserve for good", simulator}},
 	{"MUST", "arithmetic is in milliseconds and safe from overflow; what overflows upward is infinite", []string{
-		"TestArithmeticSaturatesAtEveryEdge", "FuzzArithmetic", "TestLargestRemainingDoesNotWrap", "TestLongestRoundTripIsInfinite",
+		"TestArithmeticSaturatesAtEveryEdge", "FuzzArithmetic", "TestLargestRemainingDoesNotWrap",
+		"TestLongestRoundTripIsInfinite",
 		"TestExpiriesAtTheEndsOfTheirRangeDoNotWrap", "vector:the largest remaining_ttl_ms: no wrap-around", "FuzzSchedule"}},
 	{"MUST", "budgets and margins round up, leads and delays down", []string{
 		"TestRoundingNeverEatsTheReserve", "TestRecoveryWaitsTheLeastOfItsThreeBounds", "TestLeadNeverReadsAboveWhatWasProved",
-		"vector:sub-millisecond rtt: leads round down, budgets round up", "vector:half-millisecond spikes above the timeout bound"}},
+		"vector:sub-millisecond rtt: leads round down, budgets round up",
+		"vector:half-millisecond spikes above the timeout bound"}},
 	{"NORM", "the next extend is planned from the receipt", []string{
-		"TestWorkedExampleShowsItsFigures", "vector:worked example: 60 s lead, 10 s timeout, 1.5 s rtt", "TestManagerKeepsEveryScenario"}},
+		"TestWorkedExampleShowsItsFigures", "vector:worked example: 60 s lead, 10 s timeout, 1.5 s rtt",
+		"TestManagerKeepsEveryScenario"}},
 	{"NORM", "a lease that cannot hold the reserve gets delay 0; a positive delay needs more lead than the reserve", []string{
 		"TestPositiveDelayNeedsMoreLeadThanTheReserve"}},
 	{"SHOULD", "timeout and expected latency keep attempt_budget below half of (lead floor - margin)", []string{
@@ -71,7 +76,8 @@ var requirements = []requirement{
 		"vector:30 s timeout on an additive server: the immediate extend establishes lead"}},
 	{"MUST", "without reliable timing of the attempt, lead floor and next delay are 0", []string{
 		"TestUnknownTimingProvesNoLead", "TestClockTroubleInsideAnAttemptVoidsItsTiming",
-		"TestClockTroubleBetweenBeatsLetsOneExtendDecide", "vector:unknown timing of the create: one immediate extend, then the schedule runs", "TestASuspendInsideAnAttemptVoidsItsTiming"}},
+		"TestClockTroubleBetweenBeatsLetsOneExtendDecide", "vector:unknown timing of the create: one immediate extend, then the schedule runs",
+		"TestASuspendInsideAnAttemptVoidsItsTiming"}},
 	{"NORM", "an unknown or unbounded timeout is an infinite budget, hence delay 0", []string{
 		"TestUnboundedTimeoutLeavesNoSafeDelay", "vector:unknown timeout: one immediate attempt, then stop"}},
 	{"MUST", "unknown timing does not pass for no time elapsed", []string{
@@ -79,7 +85,8 @@ var requirements = []requirement{
 	{"NORM", "without reliable timing at most one immediate extend follows a success, then the stop", []string{
 		"TestUnknownTimingProvesNoLead", "vector:unknown timing twice: stop", "TestKeepWithoutTimingSendsOneExtendAtOnce"}},
 	{"MUST", "missing timing is no reason to take the fallback", []string{"TestUnknownTimingProvesNoLead"}},
-	{"NORM", "the first beat comes from the create's answer like any other", []string{"TestFirstBeatComesFromTheCreate", "TestKeepCountsTheTimeSinceTheAnswer"}},
+	{"NORM", "the first beat comes from the create's answer like any other", []string{
+		"TestFirstBeatComesFromTheCreate", "TestKeepCountsTheTimeSinceTheAnswer"}},
 	{"NORM", "extend by the requested ttl", []string{"TestManagerKeepsEveryScenario"}},
 	{"MUST", "a replay is scheduled from, with the round trip of the attempt that brought it", []string{
 		"vector:503 then success: fresh key afterwards", "client:TestSentAndReceivedAreThoseOfTheAttemptThatAnswered", simulator}},
@@ -87,9 +94,11 @@ var requirements = []requirement{
 	// The primary path: what counts as a success.
 	{"NORM", "only a schema-valid 200 is a success", []string{"client:TestAnswersToExtend"}},
 	{"MUST", "another or malformed 2xx is ambiguous, and nothing is planned from older state", []string{
-		"vector:ambiguous 2xx is retried with the same key", "TestRecoveryWaitsTheLeastOfItsThreeBounds", "client:TestAnswersToExtend"}},
+		"vector:ambiguous 2xx is retried with the same key", "TestRecoveryWaitsTheLeastOfItsThreeBounds",
+		"client:TestAnswersToExtend"}},
 	{"NORM", "the same proof counts on both paths", []string{"TestFailedBeatKeepsItsKeyAndAQuarterOfTheCadence"}},
-	{"SHOULD", "a lost create is retried once, at once, with the same key, then surfaced", []string{"client:TestCreateRecovery", "TestAcquireSaysWhatAFailedCreateLeavesBehind"}},
+	{"SHOULD", "a lost create is retried once, at once, with the same key, then surfaced", []string{
+		"client:TestCreateRecovery", "TestAcquireSaysWhatAFailedCreateLeavesBehind"}},
 
 	// The primary path: recovery.
 	{"NORM", "the lead estimate at a failure is the last lead floor less what elapsed since that answer's receipt", []string{
@@ -104,7 +113,8 @@ var requirements = []requirement{
 		"TestRetryAfterIsWaitedExactlyOrNotAtAll", "vector:429 with a Retry-After that fits"}},
 	{"MUST", "no retry earlier than a 429 allows is invented", []string{"TestRetryAfterIsWaitedExactlyOrNotAtAll", simulator}},
 	{"SHOULD", "a 429 whose wait is missing, invalid, overflown or too long stops", []string{
-		"TestRetryAfterIsWaitedExactlyOrNotAtAll", "client:TestRetryAfterIsDeltaSecondsOrNothing", "vector:429 without Retry-After",
+		"TestRetryAfterIsWaitedExactlyOrNotAtAll", "client:TestRetryAfterIsDeltaSecondsOrNothing",
+		"vector:429 without Retry-After",
 		"vector:429 with an HTTP-date", "vector:429 whose Retry-After exceeds the window"}},
 	{"NORM", "a window of 0 means at once", []string{"TestRecoveryWaitsTheLeastOfItsThreeBounds"}},
 	{"MUST", "every failed recovery recomputes lead and window from the same last success", []string{
@@ -116,16 +126,20 @@ var requirements = []requirement{
 		"TestZeroWindowAllowsOneAttempt", "vector:every attempt answers 503 at once"}},
 	{"MUST", "two failures between which neither time nor window moved stop", []string{
 		"TestNoProgressStopsAZeroTimeLoop", "vector:429 with Retry-After 0 twice in no time: no progress"}},
-	{"SHOULD", "any other 4xx stops", []string{"TestAnotherClientErrorStopsAtOnce", "vector:other 4xx stops at once", "TestHeartbeatStopsForEachKindOfAnswer"}},
+	{"SHOULD", "any other 4xx stops", []string{
+		"TestAnotherClientErrorStopsAtOnce", "vector:other 4xx stops at once", "TestHeartbeatStopsForEachKindOfAnswer"}},
 	{"MUST", "and is not repeated under another key", []string{"TestAnotherClientErrorStopsAtOnce", "TestNothingFollowsAStop"}},
-	{"MUST", "there is no unbounded loop without delay", []string{simulator, "TestNoProgressStopsAZeroTimeLoop", "TestPersistentFailureNeitherStormsNorEndsSilently"}},
+	{"MUST", "there is no unbounded loop without delay", []string{
+		simulator, "TestNoProgressStopsAZeroTimeLoop", "TestPersistentFailureNeitherStormsNorEndsSilently"}},
 	{"MAY", "a success with delay 0 is followed by one immediate extend with a fresh key", []string{
 		"TestSecondZeroDelayInARowStops"}},
 	{"MUST", "a second one in a row stops", []string{
-		"TestSecondZeroDelayInARowStops", "vector:30 s timeout on a 60 s maximum lead: one immediate extend, then stop", simulator}},
+		"TestSecondZeroDelayInARowStops",
+		"vector:30 s timeout on a 60 s maximum lead: one immediate extend, then stop", simulator}},
 
 	// The fallback.
-	{"ADVICE", "the ledger sums differences of returned expiries, starts at 0 at the create's receipt, and never overstates", []string{
+	{"ADVICE",
+		"the ledger sums differences of returned expiries, starts at 0 at the create's receipt, and never overstates", []string{
 		"TestLedgerStartsEmptyAndAddsWhatIsMeasured", "TestGrantThatCannotBeMeasuredIsNoGrant", simulator}},
 	{"MAY", "the first extend fires at once", []string{"TestFirstBeatOfALegacyLeaseGoesAtOnce"}},
 	{"ADVICE", "grants of about the ttl or of a small lease set a cadence of half the grant", []string{
@@ -146,7 +160,8 @@ var requirements = []requirement{
 		"TestRecoveryIsRecomputedFromTheLastSuccess", "TestFailedBeatKeepsItsKeyAndAQuarterOfTheCadence",
 		"TestClockTroubleInARecoveryStreakStops", "TestManagerKeepsEveryScenario", simulator}},
 	{"MUST", "each further recovery on the primary path passes the window and progress guards anew", []string{
-		"TestRecoveryThatComesTooLateIsDropped", "TestZeroWindowAllowsOneAttempt", simulator, "TestARecoveryThatWaitedTooLongForASlotIsDropped"}},
+		"TestRecoveryThatComesTooLateIsDropped", "TestZeroWindowAllowsOneAttempt", simulator,
+		"TestARecoveryThatWaitedTooLongForASlotIsDropped"}},
 	{"SHOULD", "the five final answers about a reservation stop the heartbeat", []string{
 		"TestPermanentAnswerStopsWithItsReason", "TestOnlyAnswersAboutTheReservationArePermanent",
 		"vector:gone reservation stops at once", simulator, "TestHeartbeatStopsForEachKindOfAnswer"}},
