@@ -48,18 +48,16 @@ func (c *clock) now() time.Time {
 	return c.at
 }
 
-// advance moves virtual time by d, stopping at each waiter that is due on the
-// way, the earliest first. reached is called for every instant the time stands
-// at, the last one included, before the waiters of that instant wake.
-func (c *clock) advance(d time.Duration, reached func(time.Time)) error {
-	if c.real != nil {
+// advance moves virtual time to target, stopping at each waiter that is due on
+// the way, the earliest first. reached is called for every instant the time
+// stands at, the last one included, before the waiters of that instant wake.
+func (c *clock) advance(target time.Time, reached func(time.Time)) error {
+	switch {
+	case c.real != nil:
 		return errRealClock
-	}
-	if d < 0 {
+	case target.Before(c.now()):
 		return errClockBack
-	}
-	target := c.now().Add(d)
-	if target.After(lastInstant) {
+	case target.After(lastInstant):
 		return errClockEnd
 	}
 	for {

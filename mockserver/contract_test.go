@@ -55,12 +55,8 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 // faulted reports whether a fault acted on the request of this answer.
 func (p proving) faulted(resp *http.Response) bool {
-	for _, r := range p.s.Requests() {
-		if r.RequestID == resp.Header.Get("X-Request-Id") {
-			return r.Fault != ""
-		}
-	}
-	return false
+	r := p.s.Requests(mockserver.Match{RequestID: resp.Header.Get("X-Request-Id")})
+	return len(r) == 1 && r[0].Fault != ""
 }
 
 func (p proving) prove(r *http.Request, resp *http.Response, body []byte) {

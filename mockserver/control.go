@@ -27,6 +27,7 @@ func controlRoutes() map[string]methods {
 		return endpoint{access: public, body: anyBody, quiet: true, handle: handle}
 	}
 	return map[string]methods{
+		"/_mock/":             {"GET": control(noControl), "POST": control(noControl), "DELETE": control(noControl)},
 		"/_mock/openapi.yaml": {"GET": control(controlDocument)},
 		"/_mock/clock":        {"GET": control(readClock), "POST": control(moveClock)},
 		"/_mock/faults":       {"GET": control(listFaults), "POST": control(injectFault), "DELETE": control(clearFaults)},
@@ -50,6 +51,10 @@ type rawBody struct {
 
 func controlDocument(*exchange) (int, any, error) {
 	return http.StatusOK, rawBody{"application/yaml", ControlAPI}, nil
+}
+
+func noControl(*exchange) (int, any, error) {
+	return 0, nil, notFound("there is no such control; GET /_mock/openapi.yaml lists them")
 }
 
 // read decodes the body of a control request into v.

@@ -68,6 +68,21 @@ type endpoint struct {
 // methods are the endpoints of one path.
 type methods map[string]endpoint
 
+// access is whose key a method that is not there wants: that of the path's
+// others, when they agree.
+func (m methods) access() access {
+	first, agreed := tenantOnly, true
+	seen := false
+	for _, e := range m {
+		agreed = agreed && (!seen || e.access == first)
+		first, seen = e.access, true
+	}
+	if !agreed {
+		return tenantOrAdmin
+	}
+	return first
+}
+
 // ServeHTTP is called by the mux with the path's values set on the request.
 func (m methods) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.(*exchange).methods = m
@@ -95,6 +110,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // run judges the request in the order of precedence and answers.
 func (x *exchange) run() {
 	e, found := x.methods[x.r.Method]
+	if !found {
+		e.access = x.methods.access()
+	}
 	x.entry.Operation = e.operation
 	x.quiet = e.quiet
 	if found {

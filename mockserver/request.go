@@ -84,6 +84,8 @@ type Match struct {
 	ReservationID  string
 	IdempotencyKey string
 	Tenant         string
+	// RequestID selects the request with this X-Request-Id in its answer.
+	RequestID string
 	// Unmatched selects the requests without a route.
 	Unmatched bool
 }
@@ -93,5 +95,6 @@ func (m Match) matches(r *Request) bool {
 		(m.ReservationID == "" || m.ReservationID == r.ReservationID) &&
 		(m.IdempotencyKey == "" || m.IdempotencyKey == r.IdempotencyKey) &&
 		(m.Tenant == "" || m.Tenant == r.Tenant) &&
+		(m.RequestID == "" || m.RequestID == r.RequestID) &&
 		(!m.Unmatched || r.Route == "")
 }

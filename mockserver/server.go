@@ -148,13 +148,13 @@ func (s *Server) Advance(d time.Duration) {
 func (s *Server) advance(d time.Duration) error {
 	s.moving.Lock()
 	defer s.moving.Unlock()
-	return s.clock.advance(d, s.reached)
+	return s.clock.advance(s.clock.now().Add(d), s.reached)
 }
 
 func (s *Server) advanceTo(t time.Time) error {
 	s.moving.Lock()
 	defer s.moving.Unlock()
-	return s.clock.advance(t.Sub(s.clock.now()), s.reached)
+	return s.clock.advance(t, s.reached)
 }
 
 // reached expires what is due by t.
