@@ -191,4 +191,8 @@ func TestSubjectDefaultsFillWhatTheRequestLeavesOut(t *testing.T) {
 		Tenant: ptr("acme"), App: ptr("other"), Agent: ptr("bot"),
 		Dimensions: map[string]string{"team": "b", "cost": "1"},
 	}, sent.Subject)
+
+	_, err = c.CreateReservation(t.Context(), createRequest)
+	require.NoError(t, err)
+	assert.Contains(t, server.attempts()[1].body, `"dimensions":{"cost":"1","team":"a"}`, "the defaults are not written to either")
 }

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"io"
 	"net/http"
 	"slices"
@@ -182,4 +183,12 @@ func sortedQuery(query string) string {
 	parts := strings.Split(query, "&")
 	slices.Sort(parts)
 	return strings.Join(parts, "&")
+}
+
+func gzipOfSpaces(n int) []byte {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	w.Write([]byte(strings.Repeat(" ", n)))
+	w.Close()
+	return out.Bytes()
 }
