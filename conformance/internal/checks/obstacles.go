@@ -84,8 +84,8 @@ func shutBudgets() []suite.Check {
 			Requirement: "A reservation on a budget that is not open is refused with " + code + ", though enough is left.",
 			Needs:       []target.Kind{kind, target.Funded}, Ops: createOnly(),
 			Run: func(ctx context.Context, t *suite.T) {
-				wantShut(t, t.Do(ctx, t.Create(t.Budget(kind), 1)), code)
-				wantShut(t, t.Do(ctx, t.Create(t.Budget(kind), 0)), code)
+				wantCode(t, t.Do(ctx, t.Create(t.Budget(kind), 1)), code)
+				wantCode(t, t.Do(ctx, t.Create(t.Budget(kind), 0)), code)
 				reserved(ctx, t, t.Create(t.Budget(target.Funded), 1))
 			},
 		}
@@ -102,7 +102,7 @@ func shutBudgets() []suite.Check {
 				outer, inner := budgets[0], budgets[1]
 				before := t.Books(ctx, inner)
 				t.NoError(t.Controller().FreezeBudget(ctx, outer))
-				wantShut(t, t.Do(ctx, t.Create(inner, 1)), "BUDGET_FROZEN")
+				wantCode(t, t.Do(ctx, t.Create(inner, 1)), "BUDGET_FROZEN")
 				t.WantBooks(ctx, inner, before)
 				t.NoError(t.Controller().UnfreezeBudget(ctx, outer))
 				reserved(ctx, t, t.Create(inner, 1))
@@ -111,8 +111,9 @@ func shutBudgets() []suite.Check {
 	}
 }
 
-// wantShut wants a refusal with that code. Another status than 409 is left open.
-func wantShut(t *suite.T, a *suite.Answer, code string) {
+// wantCode wants a refusal with that code. The text gives it no status; another
+// one than 409 is left open and not suggested.
+func wantCode(t *suite.T, a *suite.Answer, code string) {
 	t.True(a, a.Status >= 400 && a.Status < 500 && a.Code() == code, "409 "+code, "%s", suite.Describe(a))
 	if a.Status != http.StatusConflict {
 		t.WarnAt(a, "409 "+code, suite.Describe(a))

@@ -241,11 +241,11 @@ func longReservationID() suite.Check {
 func fields(c call) []field {
 	switch c.name {
 	case "create":
-		return slices.Concat(common(1174), spend("estimate", 2), lease(), overage(1221), metadata(1231))
+		return slices.Concat(common(1174), spend("estimate", 2), lease(), overagePolicy(1221), metadata(1231))
 	case "decide":
 		return slices.Concat(common(1083), spend("estimate", 2), metadata(1094))
 	case "event":
-		return slices.Concat(common(1622), spend("actual", 1), overage(1633), metrics(1649), clientTime(), metadata(1658))
+		return slices.Concat(common(1622), spend("actual", 1), overagePolicy(1633), metrics(1649), clientTime(), metadata(1658))
 	case "commit":
 		return slices.Concat(common(1439), amount("actual", 1), metrics(1456), metadata(1458))
 	case "release":

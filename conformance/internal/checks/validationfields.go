@@ -222,7 +222,7 @@ func lease() []field {
 	}
 }
 
-func overage(line int) []field {
+func overagePolicy(line int) []field {
 	return []field{{
 		name:        "overage-policy",
 		lines:       []int{line, 1165},

@@ -133,15 +133,10 @@ func tenancy() []Defect {
 // withOwners is a rule that knows the key with which the reservation of the
 // request was made.
 func withOwners(f func(r *suite.Request, next server, owner string) *suite.Answer) Wrap {
-	return remembering(func() rule {
-		var owners memory[string]
-		return func(r *suite.Request, next server) *suite.Answer {
-			owner, _ := owners.get(r.Reservation)
-			a := f(r, next, owner)
-			if id := a.Str("reservation_id"); r.Op == suite.Create && id != "" {
-				owners.swap(id, r.Header.Get(suite.HeaderKey))
-			}
-			return a
+	return withCreates(func(r *suite.Request, next server, created *suite.Answer) *suite.Answer {
+		if created == nil {
+			return f(r, next, "")
 		}
+		return f(r, next, created.Request.Header.Get(suite.HeaderKey))
 	})
 }

@@ -267,3 +267,26 @@ func both(s ...spoil) spoil {
 		return a
 	}
 }
+
+// withCreates is a rule that knows how the reservation of the request was
+// created; nil when the request is about none that was.
+func withCreates(f func(r *suite.Request, next server, created *suite.Answer) *suite.Answer) Wrap {
+	return remembering(func() rule {
+		var creates memory[*suite.Answer]
+		return func(r *suite.Request, next server) *suite.Answer {
+			created, _ := creates.get(r.Reservation)
+			a := f(r, next, created)
+			if id := a.Str("reservation_id"); r.Op == suite.Create && id != "" && a.Status == http.StatusOK {
+				creates.first(id, &suite.Answer{Request: r, Value: a.Value})
+			}
+			return a
+		}
+	})
+}
+
+// estimate is what a create asked for.
+func estimate(create *suite.Request) int64 {
+	v, _ := suite.Lookup(any(create.Body), "estimate.amount")
+	n, _ := suite.Integer(v)
+	return n
+}
