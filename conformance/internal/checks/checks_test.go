@@ -12,7 +12,6 @@ import (
 	"github.com/cycles-protocol/cycles-go/conformance/internal/checks"
 	"github.com/cycles-protocol/cycles-go/conformance/internal/defects"
 	"github.com/cycles-protocol/cycles-go/conformance/internal/suite"
-	"github.com/cycles-protocol/cycles-go/conformance/target"
 	"github.com/cycles-protocol/cycles-go/mockserver"
 )
 
@@ -42,11 +41,6 @@ func TestEveryMustCheckHasADefectThatItFailsOn(t *testing.T) {
 	assert.Empty(t, unproved)
 }
 
-// lacking tells whether a check needs what the mock does not have.
-func lacking(c suite.Check) bool {
-	return slices.ContainsFunc(c.Needs, func(k target.Kind) bool { return k == target.Evidence || k == target.CorruptTenant })
-}
-
 func TestARightServerPassesEachCheckAlone(t *testing.T) {
 	var passive []suite.Check
 	var mu sync.Mutex
@@ -57,7 +51,7 @@ func TestARightServerPassesEachCheckAlone(t *testing.T) {
 		}
 	}
 	for _, c := range checks.All() {
-		if c.Run == nil || c.Edition == suite.LegacyOnly || lacking(c) {
+		if c.Run == nil || c.Edition == suite.LegacyOnly {
 			continue
 		}
 		t.Run(c.ID, func(t *testing.T) {
@@ -87,7 +81,7 @@ func TestABrokenServerFailsTheChecksItIsMadeFor(t *testing.T) {
 		t.Run(d.ID, func(t *testing.T) {
 			met := 0
 			for _, c := range checks.All() {
-				if !d.Meant(c.ID) || lacking(c) {
+				if !d.Meant(c.ID) {
 					continue
 				}
 				met++
@@ -113,7 +107,7 @@ func judge(t *testing.T, c suite.Check, policy mockserver.Policy, wrap defects.W
 	outcome = suite.Skipped
 	var mu sync.Mutex
 	for _, active := range checks.All() {
-		if active.Run == nil || lacking(active) {
+		if active.Run == nil {
 			continue
 		}
 		p := newPlace(t, policy, wrap)

@@ -23,7 +23,7 @@ func cursorWalks() []suite.Check {
 			Requirement: "Following next_cursor page by page shows every reservation and comes to an end.",
 			Needs:       needs, Ops: ops,
 			Run: func(ctx context.Context, t *suite.T) {
-				d := newDisplay(ctx, t)
+				d := newDisplay(ctx, t, 0)
 				for _, limit := range []string{"1", "2", "5"} {
 					l := walkReservations(ctx, t, d.list().WithQuery("limit", limit))
 					for _, id := range d.ids {
@@ -37,7 +37,7 @@ func cursorWalks() []suite.Check {
 			Requirement: "has_more is true only with a next_cursor, and false or absent on the last page.",
 			Needs:       needs, Ops: ops,
 			Run: func(ctx context.Context, t *suite.T) {
-				wantHasMore(t, walkReservations(ctx, t, newDisplay(ctx, t).list().WithQuery("limit", "2")))
+				wantHasMore(t, walkReservations(ctx, t, newDisplay(ctx, t, 0).list().WithQuery("limit", "2")))
 			},
 		},
 		{
@@ -45,7 +45,7 @@ func cursorWalks() []suite.Check {
 			Requirement: "A sorted listing goes on in its order from page to page, and shows no row twice.",
 			Needs:       needs, Ops: ops,
 			Run: func(ctx context.Context, t *suite.T) {
-				d := newDisplay(ctx, t)
+				d := newDisplay(ctx, t, 0)
 				d.needSorting(ctx)
 				for by, path := range map[string]string{"reserved": "reserved.amount", "created_at_ms": "created_at_ms", "expires_at_ms": "expires_at_ms"} {
 					for _, dir := range []string{"asc", "desc"} {
@@ -74,7 +74,7 @@ func wantHasMore(t *suite.T, l listing) {
 
 // firstPage is the first of several pages of a sorted listing with a window.
 func firstPage(ctx context.Context, t *suite.T) (display, *suite.Request, *suite.Answer) {
-	d := newDisplay(ctx, t)
+	d := newDisplay(ctx, t, 0)
 	d.needSorting(ctx)
 	r := d.list().WithQuery("sort_by", "created_at_ms").WithQuery("sort_dir", "asc").WithQuery("limit", "2").WithQuery("from", longAgo)
 	a := t.Do(ctx, r)

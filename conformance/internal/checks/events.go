@@ -302,7 +302,7 @@ func eventBudgets() []suite.Check {
 				before := t.Books(ctx, b)
 				for _, policy := range []string{"REJECT", "ALLOW_IF_AVAILABLE", "ALLOW_WITH_OVERDRAFT"} {
 					a := t.Do(ctx, t.Event(b, 1).With("overage_policy", policy))
-					wantShut(t, a, code)
+					wantCode(t, a, code)
 				}
 				t.WantBooks(ctx, b, before)
 			},

@@ -97,7 +97,7 @@ func ledgerMoves() []suite.Check {
 		{
 			name: "reserve-nothing", lines: []int{942, 1302}, ops: []suite.Op{create},
 			requirement: "A reservation of 0 is one, and moves nothing.",
-			do:          func(ctx context.Context, t *suite.T, b *target.Budget) { t.Reserve(ctx, b, 0) },
+			do:          func(ctx context.Context, t *suite.T, b *target.Budget) { reserved(ctx, t, t.Create(b, 0)) },
 			books:       func(*suite.Books) {},
 		},
 		{

@@ -44,7 +44,7 @@ func newPlace(t testing.TB, policy mockserver.Policy, wrap defects.Wrap, opts ..
 	}, opts...)
 	p := &place{srv: mockserver.New(opts...), policy: policy}
 	t.Cleanup(p.srv.Close)
-	p.handler = attest.New(p.srv, p.srv.Now, false)
+	p.handler = attest.New(corruptible(p.srv), p.srv.Now, false)
 	if wrap != nil {
 		p.handler = wrap(p.handler)
 	}
@@ -84,8 +84,7 @@ func (p *place) owner(t testing.TB, spec target.Spec) (tenant target.Tenant, sta
 		return target.Tenant{ID: "a", APIKey: "revoked-key-of-a"}, ""
 	case target.ClosedTenant:
 		status = mockserver.TenantClosed
-	case target.CorruptTenant:
-		status = "CLOZED"
+	case target.CorruptTenant: // corruptible does the rest
 	case target.MaxExtensions:
 		policy.MaxExtensions = int(spec.Limit)
 	case target.TTLCeiling:

@@ -98,7 +98,7 @@ func projection() []suite.Check {
 			Requirement: "include changes neither which rows are listed nor their order.",
 			Needs:       needs, Ops: []suite.Op{suite.Create, suite.List},
 			Run: func(ctx context.Context, t *suite.T) {
-				d := newDisplay(ctx, t)
+				d := newDisplay(ctx, t, 0)
 				r := d.list().WithQuery("sort_by", "reserved").WithQuery("sort_dir", "asc")
 				plain, rich := t.Do(ctx, r), t.Do(ctx, r.WithQuery("include", "metadata,evidence"))
 				t.WantStatus(plain, http.StatusOK)

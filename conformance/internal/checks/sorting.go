@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cycles-protocol/cycles-go/conformance/internal/suite"
 	"github.com/cycles-protocol/cycles-go/conformance/target"
@@ -36,11 +37,16 @@ type display struct {
 	ids []string
 }
 
-func newDisplay(ctx context.Context, t *suite.T) display {
+// newDisplay makes them one after the other, or one some time after the other
+// if apart is more than nothing.
+func newDisplay(ctx context.Context, t *suite.T, apart time.Duration) display {
 	d := display{shelf: newShelf(t, t.Budget(target.Funded))}
 	below := d.level == "agent"
 	prefix := t.Name()
 	for i, amount := range []int64{3, 1, 4, 2, 5} {
+		if apart > 0 && i > 0 {
+			t.Wait(ctx, apart)
+		}
 		e := []edit{with("ttl_ms", 60_000-int(amount)*5000)}
 		if below {
 			e = append(e, with("subject.toolset", fmt.Sprintf("%s-%c", prefix, "dbeac"[i])))
@@ -105,12 +111,16 @@ func idsOf(rows []row) []string {
 }
 
 func sortedBy(key string, order func(a, b row) int) suite.Check {
+	var apart time.Duration
+	if key == "created_at_ms" {
+		apart = 5 * time.Millisecond
+	}
 	return suite.Check{
 		ID: "sorting." + strings.ReplaceAll(key, "_", "-"), Level: suite.Must, Section: sortSection, Lines: []int{2264, 2268, 2271},
 		Requirement: "sort_by=" + key + " lists in that order, ascending or descending as sort_dir says.",
-		Needs:       []target.Kind{target.Funded}, Ops: []suite.Op{suite.Create, suite.List},
+		Needs:       []target.Kind{target.Funded}, Ops: []suite.Op{suite.Create, suite.List}, Waits: apart > 0,
 		Run: func(ctx context.Context, t *suite.T) {
-			d := newDisplay(ctx, t)
+			d := newDisplay(ctx, t, apart)
 			d.needSorting(ctx)
 			for _, dir := range []string{"asc", "desc"} {
 				l, rows := d.sorted(ctx, key, dir)
@@ -130,7 +140,7 @@ func sortedWithoutOrder() []suite.Check {
 			Requirement: "sort_by=reservation_id lists in one order for asc and in the reverse for desc.",
 			Needs:       needs, Ops: []suite.Op{suite.Create, suite.List},
 			Run: func(ctx context.Context, t *suite.T) {
-				d := newDisplay(ctx, t)
+				d := newDisplay(ctx, t, 0)
 				d.needSorting(ctx)
 				_, up := d.sorted(ctx, "reservation_id", "asc")
 				l, down := d.sorted(ctx, "reservation_id", "desc")
@@ -144,7 +154,7 @@ func sortedWithoutOrder() []suite.Check {
 			Requirement: "sort_by=status lists rows of equal status together, and the groups in reverse for desc.",
 			Needs:       needs, Ops: []suite.Op{suite.Create, suite.Commit, suite.Release, suite.List},
 			Run: func(ctx context.Context, t *suite.T) {
-				d := newDisplay(ctx, t)
+				d := newDisplay(ctx, t, 0)
 				d.needSorting(ctx)
 				at := func(i int) *suite.Reservation {
 					return &suite.Reservation{ID: d.ids[i], Tenant: d.b.Tenant, Budget: d.b}
@@ -171,7 +181,7 @@ func sortedWithoutOrder() []suite.Check {
 			Requirement: "sort_by=tenant is taken; the rows of one tenant, which are all that is listed, may come in any order.",
 			Needs:       needs, Ops: []suite.Op{suite.Create, suite.List},
 			Run: func(ctx context.Context, t *suite.T) {
-				d := newDisplay(ctx, t)
+				d := newDisplay(ctx, t, 0)
 				for _, dir := range []string{"asc", "desc"} {
 					d.sorted(ctx, "tenant", dir)
 				}
@@ -188,7 +198,7 @@ func sortForms() []suite.Check {
 			Requirement: "sort_by without sort_dir sorts descending.",
 			Needs:       needs, Ops: ops,
 			Run: func(ctx context.Context, t *suite.T) {
-				d := newDisplay(ctx, t)
+				d := newDisplay(ctx, t, 0)
 				d.needSorting(ctx)
 				l, rows := d.sorted(ctx, "reserved", "")
 				wantOrder(t, l, rows, "reserved", "desc", byInteger("reserved.amount"))
@@ -199,7 +209,7 @@ func sortForms() []suite.Check {
 			Requirement: "A sort key or direction that does not exist is refused with 400 INVALID_REQUEST.",
 			Needs:       needs, Ops: ops,
 			Run: func(ctx context.Context, t *suite.T) {
-				d := newDisplay(ctx, t)
+				d := newDisplay(ctx, t, 0)
 				d.needSorting(ctx)
 				t.WantError(t.Do(ctx, d.list().WithQuery("sort_by", "colour")), http.StatusBadRequest, "INVALID_REQUEST")
 				t.WantError(t.Do(ctx, d.list().WithQuery("sort_by", "reserved").WithQuery("sort_dir", "sideways")), http.StatusBadRequest, "INVALID_REQUEST")

@@ -1,0 +1,189 @@
+package defects
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/cycles-protocol/cycles-go/conformance/internal/suite"
+)
+
+// books spoils every balance that the answer shows. What it changes it finds as
+// integers by member, and puts back the same way.
+func books(f func(scope string, b map[string]int64)) spoil {
+	return change("balances.*", func(_ *suite.Request, v any) any {
+		balance, _ := v.(map[string]any)
+		figures := make(map[string]int64)
+		for member, amount := range balance {
+			if n, ok := suite.Lookup(amount, "amount"); ok {
+				figures[member], _ = suite.Integer(n)
+			}
+		}
+		scope, _ := balance["scope_path"].(string)
+		f(scope, figures)
+		for member, amount := range balance {
+			if m, ok := amount.(map[string]any); ok {
+				m["amount"] = figures[member]
+			}
+		}
+		return balance
+	})
+}
+
+func ledger() []Defect {
+	shown := on(suite.Balances)
+	amount := func(r *suite.Request, path string) (int64, bool) {
+		v, _ := suite.Lookup(any(r.Body), path)
+		return suite.Integer(v)
+	}
+	zero := func(path string) which {
+		return func(r *suite.Request) bool { n, ok := amount(r, path); return ok && n == 0 }
+	}
+	return []Defect{
+		{
+			ID:    "ledger.does-not-add-up",
+			About: "what is spent is told one too large in every answer",
+			Fails: []string{"ledger.invariant"},
+			Wrap:  after(every, add("balances.*.spent.amount", 1)),
+		},
+		{
+			ID:    "ledger.mixed-units",
+			About: "what is reserved is told in another unit than what remains",
+			Fails: []string{"ledger.one-unit"},
+			Wrap:  after(every, whenOK(change("balances.*.reserved.unit", func(*suite.Request, any) any { return "CREDITS" }))),
+		},
+		{
+			ID:    "ledger.holds-are-not-counted",
+			About: "what reservations hold is told as remaining",
+			Fails: []string{"ledger.reserve", "ledger.extend", "ledger.refusals"},
+			Wrap: after(shown, books(func(_ string, b map[string]int64) {
+				b["remaining"], b["reserved"] = b["remaining"]+b["reserved"], 0
+			})),
+		},
+		{
+			ID:    "ledger.spend-is-not-counted",
+			About: "what was spent is told as remaining",
+			Fails: []string{"ledger.commit-all", "ledger.commit-less", "ledger.event", "events.applied", "events.all-scopes"},
+			Wrap: after(shown, books(func(_ string, b map[string]int64) {
+				b["remaining"], b["spent"] = b["remaining"]+b["spent"], 0
+			})),
+		},
+		{
+			ID:    "ledger.nothing-is-no-amount",
+			About: "an amount of 0 is refused",
+			Fails: []string{"ledger.reserve-nothing", "ledger.commit-nothing"},
+			Wrap: instead(func(r *suite.Request) bool {
+				return live(r) && zero("estimate.amount")(r) || r.Op == suite.Commit && zero("actual.amount")(r)
+			}, refuse(400, "INVALID_REQUEST")),
+		},
+		{
+			ID:    "ledger.nothing-is-one",
+			About: "a reservation of 0 holds 1",
+			Fails: []string{"ledger.reserve-nothing"},
+			Wrap: before(func(r *suite.Request) bool { return live(r) && zero("estimate.amount")(r) },
+				put("estimate.amount", 1)),
+		},
+		{
+			ID:    "ledger.commit-of-nothing-charges-all",
+			About: "a commit of 0 charges 300",
+			Fails: []string{"ledger.commit-nothing"},
+			Wrap: before(func(r *suite.Request) bool { return r.Op == suite.Commit && zero("actual.amount")(r) },
+				put("actual.amount", 300)),
+		},
+		{
+			ID:    "ledger.rest-stays-held",
+			About: "what a commit or a release gives back is spent as an event of 1",
+			Fails: []string{"ledger.commit-less", "ledger.release", "ledger.commit-nothing"},
+			Wrap: remembering(func() rule {
+				var (
+					serial memory[int]
+					made   memory[*suite.Request]
+				)
+				return func(r *suite.Request, next server) *suite.Answer {
+					a := next(r)
+					if id := a.Str("reservation_id"); live(r) && id != "" {
+						made.first(id, r)
+					}
+					returned := a.Has("released.amount")
+					if create, was := made.get(r.Reservation); was && returned && a.Status == http.StatusOK {
+						next(eventOn(create, 1, count(&serial, "")))
+					}
+					return a
+				}
+			}),
+		},
+		{
+			ID:    "ledger.refused-is-charged",
+			About: "a create or commit that is refused for the budget is charged 1 as an event",
+			Fails: []string{"ledger.refusals", "ledger.largest-amount", "reserve.insufficient"},
+			Wrap: remembering(func() rule {
+				var (
+					serial memory[int]
+					made   memory[*suite.Request]
+				)
+				return func(r *suite.Request, next server) *suite.Answer {
+					a := next(r)
+					create, was := made.get(r.Reservation)
+					if live(r) {
+						create, was = r, true
+						if id := a.Str("reservation_id"); id != "" {
+							made.first(id, r)
+						}
+					}
+					if was && a.Code() == "BUDGET_EXCEEDED" {
+						next(eventOn(create, 1, count(&serial, "")))
+					}
+					return a
+				}
+			}),
+		},
+		{
+			ID:    "ledger.expired-is-lost",
+			About: "what an expired reservation held is told as spent",
+			Fails: []string{"ledger.expiry"},
+			Wrap: remembering(func() rule {
+				// What is held by what was asked for, against what the books say is held.
+				var held memory[int64]
+				return func(r *suite.Request, next server) *suite.Answer {
+					a := next(r)
+					switch n, _ := amount(r, "estimate.amount"); {
+					case live(r) && a.Status == http.StatusOK:
+						for _, scope := range scopesOf(r) {
+							held.update(scope, func(h int64) int64 { return h + n })
+						}
+					case r.Op == suite.Balances:
+						return books(func(scope string, b map[string]int64) {
+							h, _ := held.get(scope)
+							if lost := h - b["reserved"]; lost > 0 && b["spent"] == 0 {
+								b["spent"], b["remaining"] = b["spent"]+lost, b["remaining"]-lost
+							}
+						})(r, a)
+					}
+					return a
+				}
+			}),
+		},
+		{
+			ID:    "ledger.large-amounts-refused",
+			About: "an amount beyond 2^53 is refused as no integer",
+			Fails: []string{"ledger.largest-amount"},
+			Wrap: instead(func(r *suite.Request) bool {
+				n, ok := amount(r, "estimate.amount")
+				m, okActual := amount(r, "actual.amount")
+				return ok && n > 1<<53 || okActual && m > 1<<53
+			}, refuse(400, "INVALID_REQUEST")),
+		},
+		{
+			ID:    "ledger.large-amounts-wrap",
+			About: "the largest amount wraps around to a small one",
+			Fails: []string{"ledger.largest-amount"},
+			Wrap: before(on(suite.Create, suite.Commit), func(r *suite.Request) *suite.Request {
+				for _, path := range []string{"estimate.amount", "actual.amount"} {
+					if v, ok := suite.Lookup(any(r.Body), path); ok && v == json.Number("9223372036854775807") {
+						r = r.With(path, int64(1))
+					}
+				}
+				return r
+			}),
+		},
+	}
+}
