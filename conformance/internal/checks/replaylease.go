@@ -122,6 +122,9 @@ func replayOfEarlierLease() []suite.Check {
 				t.Given(first, 200)
 				later := t.Do(ctx, t.Extend(res, 30_000))
 				t.Given(later, 200)
+				if gained := t.WantInt(later, "expires_at_ms") - t.WantInt(first, "expires_at_ms"); gained < 5000 {
+					t.Skip("the server grants %d ms where 30000 were asked for, too little to outlive the first expiry", gained)
+				}
 				t.WaitUntil(ctx, res.Ends.Add(time.Second+lag))
 				again := replay(ctx, t, first)
 				if again.Has("remaining_ttl_ms") {
