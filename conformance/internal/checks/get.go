@@ -80,20 +80,6 @@ func getDetails() []suite.Check {
 				wantDetail(t, second, d, res, "ACTIVE")
 			},
 		},
-		{
-			ID: "get.extended", Level: suite.Must, Section: getSection, Lines: []int{2359, 2531},
-			Requirement: "After an extend the reservation reads with the expiry that the extend told, and is otherwise unchanged.",
-			Needs:       needs, Ops: slices.Concat(ops, []suite.Op{suite.Extend}),
-			Run: func(ctx context.Context, t *suite.T) {
-				res := t.Reserve(ctx, t.Budget(target.Funded), 1)
-				before, _ := detail(ctx, t, res)
-				extended := t.Do(ctx, t.Extend(res, 5000))
-				t.Given(extended, http.StatusOK)
-				after, _ := detail(ctx, t, res)
-				t.Want(after, "expires_at_ms", t.WantInt(extended, "expires_at_ms"))
-				t.WantSame(before, after, "expires_at_ms")
-			},
-		},
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"math"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/cycles-protocol/cycles-go/conformance/internal/suite"
 	"github.com/cycles-protocol/cycles-go/conformance/target"
@@ -80,7 +79,6 @@ type move struct {
 	name, requirement string
 	lines             []int
 	ops               []suite.Op
-	waits             bool
 	do                func(ctx context.Context, t *suite.T, b *target.Budget)
 	books             func(*suite.Books)
 }
@@ -101,54 +99,12 @@ func ledgerMoves() []suite.Check {
 			books:       func(*suite.Books) {},
 		},
 		{
-			name: "commit-all", lines: []int{1305, 1473}, ops: []suite.Op{create, commit},
-			requirement: "A commit of what was reserved moves it from reserved to spent.",
-			do: func(ctx context.Context, t *suite.T, b *target.Budget) {
-				t.Given(t.Do(ctx, t.Commit(t.Reserve(ctx, b, 300), 300)), http.StatusOK)
-			},
-			books: func(b *suite.Books) { b.Remaining -= 300; b.Spent += 300 },
-		},
-		{
-			name: "commit-less", lines: []int{1305, 2418}, ops: []suite.Op{create, commit},
-			requirement: "A commit of less than was reserved gives the rest back.",
-			do: func(ctx context.Context, t *suite.T, b *target.Budget) {
-				t.Given(t.Do(ctx, t.Commit(t.Reserve(ctx, b, 300), 200)), http.StatusOK)
-			},
-			books: func(b *suite.Books) { b.Remaining -= 200; b.Spent += 200 },
-		},
-		{
-			name: "commit-nothing", lines: []int{942, 2418}, ops: []suite.Op{create, commit},
-			requirement: "A commit of 0 spends nothing and gives all back.",
-			do: func(ctx context.Context, t *suite.T, b *target.Budget) {
-				a := t.Do(ctx, t.Commit(t.Reserve(ctx, b, 300), 0))
-				t.WantStatus(a, http.StatusOK)
-				t.Want(a, "charged.amount", 0)
-			},
-			books: func(*suite.Books) {},
-		},
-		{
-			name: "release", lines: []int{2459}, ops: []suite.Op{create},
-			requirement: "A release gives the whole amount back.",
-			do: func(ctx context.Context, t *suite.T, b *target.Budget) {
-				t.Given(t.Do(ctx, t.Release(t.Reserve(ctx, b, 300))), http.StatusOK)
-			},
-			books: func(*suite.Books) {},
-		},
-		{
 			name: "extend", lines: []int{2531}, ops: []suite.Op{create, extend},
 			requirement: "An extend moves no amount.",
 			do: func(ctx context.Context, t *suite.T, b *target.Budget) {
 				t.Given(t.Do(ctx, t.Extend(t.Reserve(ctx, b, 300), 1000)), http.StatusOK)
 			},
 			books: func(b *suite.Books) { b.Remaining -= 300; b.Reserved += 300 },
-		},
-		{
-			name: "event", lines: []int{1639, 2939}, ops: []suite.Op{suite.Event},
-			requirement: "An event moves its amount from remaining to spent.",
-			do: func(ctx context.Context, t *suite.T, b *target.Budget) {
-				t.Given(t.Do(ctx, t.Event(b, 300)), http.StatusCreated)
-			},
-			books: func(b *suite.Books) { b.Remaining -= 300; b.Spent += 300 },
 		},
 		{
 			name: "refusals", lines: []int{59, 64}, ops: []suite.Op{create, commit},
@@ -161,22 +117,37 @@ func ledgerMoves() []suite.Check {
 			books: func(b *suite.Books) { b.Remaining -= 300; b.Reserved += 300 },
 		},
 		{
-			name: "expiry", lines: []int{1302, 1938}, ops: []suite.Op{create}, waits: true,
-			requirement: "A reservation that expired holds nothing any more.",
+			name: "life", lines: []int{1297, 1302, 1305}, ops: []suite.Op{create, commit, extend, suite.Event},
+			requirement: "The books say after each step what all steps before it did: reservations that are held, extended, committed and released, and events between them.",
 			do: func(ctx context.Context, t *suite.T, b *target.Budget) {
-				before := t.Books(ctx, b)
-				res := t.Reserve(ctx, b, 300, with("ttl_ms", 1000), with("grace_period_ms", 0))
-				t.WaitUntil(ctx, res.Ends.Add(lag))
-				t.Eventually(ctx, sweep, time.Second, func() bool { return t.Books(ctx, b) == before })
+				want := t.Books(ctx, b)
+				step := func(remaining, reserved, spent int64) {
+					want.Remaining, want.Reserved, want.Spent = want.Remaining+remaining, want.Reserved+reserved, want.Spent+spent
+					t.WantBooks(ctx, b, want)
+				}
+				first, second := t.Reserve(ctx, b, 100), t.Reserve(ctx, b, 60)
+				step(-160, 160, 0)
+				apply(ctx, t, t.Event(b, 7))
+				step(-7, 0, 7)
+				t.Given(t.Do(ctx, t.Extend(second, 1000)), http.StatusOK)
+				step(0, 0, 0)
+				t.Given(t.Do(ctx, t.Commit(first, 80)), http.StatusOK)
+				step(20, -100, 80)
+				third := t.Reserve(ctx, b, 5)
+				step(-5, 5, 0)
+				t.Given(t.Do(ctx, t.Release(second)), http.StatusOK)
+				step(60, -60, 0)
+				t.Given(t.Do(ctx, t.Commit(third, 9)), http.StatusOK)
+				step(-4, -5, 9)
 			},
-			books: func(*suite.Books) {},
+			books: func(b *suite.Books) { b.Remaining -= 96; b.Spent += 96 },
 		},
 	}
 	all := make([]suite.Check, len(moves))
 	for i, m := range moves {
 		all[i] = suite.Check{
 			ID: "ledger." + m.name, Level: suite.Must, Section: "Balance", Lines: m.lines, Requirement: m.requirement,
-			Needs: []target.Kind{target.Ledger}, Ops: slices.Concat(m.ops, []suite.Op{suite.Balances}), Waits: m.waits,
+			Needs: []target.Kind{target.Ledger}, Ops: slices.Concat(m.ops, []suite.Op{suite.Balances}),
 			Run: func(ctx context.Context, t *suite.T) {
 				b := t.Budget(target.Ledger)
 				want := t.Books(ctx, b)

@@ -46,7 +46,7 @@ func events() []Defect {
 			Fails: []string{
 				"events.applied", "events.all-scopes", "events.client-time", "events.available-*", "events.default-policy", "events.reject",
 				"events.overdraft", "events.overdraft-beyond", "events.overdraft-covered", "events.no-overdraft", "events.frozen", "events.closed", "events.no-budget",
-				"ledger.event", "concurrency.events", "concurrency.same-event",
+				"ledger.life", "concurrency.events", "concurrency.same-event",
 			},
 			Wrap: instead(event, func(r *suite.Request) *suite.Answer {
 				a := answer(http.StatusCreated, applied(r))

@@ -62,7 +62,7 @@ func ledger() []Defect {
 		{
 			ID:    "ledger.spend-is-not-counted",
 			About: "what was spent is told as remaining",
-			Fails: []string{"ledger.commit-all", "ledger.commit-less", "ledger.event", "events.applied", "events.all-scopes"},
+			Fails: []string{"ledger.life", "events.applied", "events.all-scopes"},
 			Wrap: after(shown, books(func(_ string, b map[string]int64) {
 				b["remaining"], b["spent"] = b["remaining"]+b["spent"], 0
 			})),
@@ -70,7 +70,7 @@ func ledger() []Defect {
 		{
 			ID:    "ledger.nothing-is-no-amount",
 			About: "an amount of 0 is refused",
-			Fails: []string{"ledger.reserve-nothing", "ledger.commit-nothing"},
+			Fails: []string{"ledger.reserve-nothing", "commit.nothing"},
 			Wrap: instead(func(r *suite.Request) bool {
 				return live(r) && zero("estimate.amount")(r) || r.Op == suite.Commit && zero("actual.amount")(r)
 			}, refuse(400, "INVALID_REQUEST")),
@@ -83,16 +83,9 @@ func ledger() []Defect {
 				put("estimate.amount", 1)),
 		},
 		{
-			ID:    "ledger.commit-of-nothing-charges-all",
-			About: "a commit of 0 charges 300",
-			Fails: []string{"ledger.commit-nothing"},
-			Wrap: before(func(r *suite.Request) bool { return r.Op == suite.Commit && zero("actual.amount")(r) },
-				put("actual.amount", 300)),
-		},
-		{
 			ID:    "ledger.rest-stays-held",
 			About: "what a commit or a release gives back is spent as an event of 1",
-			Fails: []string{"ledger.commit-less", "ledger.release", "ledger.commit-nothing"},
+			Fails: []string{"ledger.life"},
 			Wrap: remembering(func() rule {
 				var (
 					serial memory[int]
@@ -131,32 +124,6 @@ func ledger() []Defect {
 					}
 					if was && a.Code() == "BUDGET_EXCEEDED" {
 						next(eventOn(create, 1, count(&serial, "")))
-					}
-					return a
-				}
-			}),
-		},
-		{
-			ID:    "ledger.expired-is-lost",
-			About: "what an expired reservation held is told as spent",
-			Fails: []string{"ledger.expiry"},
-			Wrap: remembering(func() rule {
-				// What is held by what was asked for, against what the books say is held.
-				var held memory[int64]
-				return func(r *suite.Request, next server) *suite.Answer {
-					a := next(r)
-					switch n, _ := amount(r, "estimate.amount"); {
-					case live(r) && a.Status == http.StatusOK:
-						for _, scope := range scopesOf(r) {
-							held.update(scope, func(h int64) int64 { return h + n })
-						}
-					case r.Op == suite.Balances:
-						return books(func(scope string, b map[string]int64) {
-							h, _ := held.get(scope)
-							if lost := h - b["reserved"]; lost > 0 && b["spent"] == 0 {
-								b["spent"], b["remaining"] = b["spent"]+lost, b["remaining"]-lost
-							}
-						})(r, a)
 					}
 					return a
 				}
