@@ -140,7 +140,7 @@ var requirements = []requirement{
 	// The fallback.
 	{"ADVICE",
 		"the ledger sums differences of returned expiries, starts at 0 at the create's receipt, and never overstates", []string{
-		"TestLedgerStartsEmptyAndAddsWhatIsMeasured", "TestGrantThatCannotBeMeasuredIsNoGrant", simulator}},
+			"TestLedgerStartsEmptyAndAddsWhatIsMeasured", "TestGrantThatCannotBeMeasuredIsNoGrant", simulator}},
 	{"MAY", "the first extend fires at once", []string{"TestFirstBeatOfALegacyLeaseGoesAtOnce"}},
 	{"ADVICE", "grants of about the ttl or of a small lease set a cadence of half the grant", []string{
 		"TestCadenceFollowsTheMeasuredGrant", "vector:full grants of 60 s: beats at 30 s, every third skipped",
