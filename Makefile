@@ -7,7 +7,7 @@ GO ?= go
 # -race where it can run, empty elsewhere.
 RACE := $(shell $(GO) env CGO_ENABLED | grep -q 1 && command -v $$($(GO) env CC | cut -d' ' -f1) >/dev/null 2>&1 && echo -race)
 
-.PHONY: demo test soak bench lint generate tidy build ci
+.PHONY: demo test soak mutants bench lint generate tidy build ci
 
 demo: ## keep a reservation alive through faults and follow it on a time line
 	@$(GO) run ./examples/quickstart
@@ -17,7 +17,10 @@ test: ## the one test command
 	$(GO) test $(RACE) -shuffle=on -timeout 10m $(TESTFLAGS) ./...
 
 soak: ## the long runs: more seeds, more kills, real time (minutes)
-	CYCLES_SOAK=1 $(GO) test -count=1 -timeout 60m -run 'Soak' -v ./...
+	CYCLES_SOAK=1 $(GO) test -count=1 -timeout 90m -tags soak -run 'Soak|SimulatedLeases' ./...
+
+mutants: ## break the lease package on purpose, at least once per rule: every break must be caught
+	$(GO) run ./lease/internal/mutants
 
 bench: ## speed and size, each with its yardstick in the same run
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./...
