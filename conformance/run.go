@@ -96,13 +96,12 @@ type job struct {
 }
 
 // plan makes a job of every chosen check. When only passive ones are chosen,
-// the active ones run as well, unseen.
+// the active ones that use their operations run as well, unseen.
 func plan(all, chosen []suite.Check, o Options) []*job {
 	var jobs []*job
-	active := func(c suite.Check) bool { return c.Run != nil }
-	if !slices.ContainsFunc(chosen, active) {
+	if !slices.ContainsFunc(chosen, func(c suite.Check) bool { return c.Run != nil }) {
 		for _, c := range all {
-			if active(c) && applies(&c, o) == "" {
+			if c.Run != nil && applies(&c, o) == "" && feeds(c, chosen, o) {
 				jobs = append(jobs, &job{check: c, hidden: true})
 			}
 		}
@@ -114,6 +113,16 @@ func plan(all, chosen []suite.Check, o Options) []*job {
 		j.n = n
 	}
 	return jobs
+}
+
+// feeds tells whether one of the passive checks may judge what c sees.
+func feeds(c suite.Check, passive []suite.Check, o Options) bool {
+	return slices.ContainsFunc(passive, func(p suite.Check) bool {
+		if applies(&p, o) != "" {
+			return false
+		}
+		return len(p.Ops) == 0 || slices.ContainsFunc(p.Ops, func(op suite.Op) bool { return slices.Contains(c.Ops, op) })
+	})
 }
 
 // runner is one run.

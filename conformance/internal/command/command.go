@@ -105,28 +105,27 @@ Exit status: 0 conformant, 1 not conformant (or a stale baseline),
 `)
 }
 
-// flags makes a flag set that reports mistakes as usage errors.
-func (c *Command) flags(name, arguments string) *flag.FlagSet {
+// flags makes a flag set that says nothing by itself; parse does.
+func flags(name string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	fs.Usage = func() {
-		fmt.Fprintf(c.Stdout, "usage: cycles-conformance %s [flags] %s\n\n", name, arguments)
-		fs.SetOutput(c.Stdout)
-		fs.PrintDefaults()
-		fs.SetOutput(io.Discard)
-	}
+	fs.Usage = func() {}
 	return fs
 }
 
-// parse reads the flags and refuses arguments beyond max.
-func parse(fs *flag.FlagSet, args []string, max int) error {
-	if err := fs.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
-		}
+// parse reads the flags and refuses more than max arguments, which are called
+// so in the help.
+func (c *Command) parse(fs *flag.FlagSet, args []string, max int, arguments string) error {
+	err := fs.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintf(c.Stdout, "usage: cycles-conformance %s [flags] %s\n\n", fs.Name(), arguments)
+		fs.SetOutput(c.Stdout)
+		fs.PrintDefaults()
+		return err
+	case err != nil:
 		return usageError{err}
-	}
-	if fs.NArg() > max {
+	case fs.NArg() > max:
 		return misuse("%s: unexpected argument %q", fs.Name(), fs.Arg(max))
 	}
 	return nil

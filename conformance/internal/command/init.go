@@ -14,8 +14,8 @@ var template string
 // initialize writes the commented target file, to standard output when no name
 // is given. It never overwrites one.
 func (c *Command) initialize(_ context.Context, args []string) error {
-	fs := c.flags("init", "[file]")
-	if err := parse(fs, args, 1); err != nil {
+	fs := flags("init")
+	if err := c.parse(fs, args, 1, "[file]"); err != nil {
 		return err
 	}
 	if fs.NArg() == 0 {

@@ -12,11 +12,11 @@ import (
 )
 
 func (c *Command) list(_ context.Context, args []string) error {
-	fs := c.flags("list", "")
+	fs := flags("list")
 	var o conformance.Options
 	selectionFlags(fs, &o)
 	asJSON := fs.Bool("json", false, "as JSON")
-	if err := parse(fs, args, 0); err != nil {
+	if err := c.parse(fs, args, 0, ""); err != nil {
 		return err
 	}
 	infos, err := conformance.Checks(o)
@@ -39,8 +39,8 @@ func (c *Command) list(_ context.Context, args []string) error {
 }
 
 func (c *Command) explain(_ context.Context, args []string) error {
-	fs := c.flags("explain", "<id or pattern>")
-	if err := parse(fs, args, 1); err != nil {
+	fs := flags("explain")
+	if err := c.parse(fs, args, 1, "<id or pattern>"); err != nil {
 		return err
 	}
 	if fs.NArg() == 0 {
@@ -106,11 +106,11 @@ func joined[T any](items []T) string {
 }
 
 func (c *Command) fixtures(_ context.Context, args []string) error {
-	fs := c.flags("fixtures", "")
+	fs := flags("fixtures")
 	var o conformance.Options
 	selectionFlags(fs, &o)
 	asJSON := fs.Bool("json", false, "as JSON, the way an exec provisioner reads it")
-	if err := parse(fs, args, 0); err != nil {
+	if err := c.parse(fs, args, 0, ""); err != nil {
 		return err
 	}
 	wants, err := conformance.Wants(o)

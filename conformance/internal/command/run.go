@@ -22,10 +22,10 @@ type runFlags struct {
 }
 
 func (c *Command) run(ctx context.Context, args []string) error {
-	fs := c.flags("run", "")
+	fs := flags("run")
 	f := runFlags{}
 	f.register(fs)
-	if err := parse(fs, args, 0); err != nil {
+	if err := c.parse(fs, args, 0, ""); err != nil {
 		return err
 	}
 	t, err := c.target(&f.target)
