@@ -148,7 +148,7 @@ func (s *stock) inspect(do func(*suite.Request) (*suite.Answer, error), balances
 			if err != nil {
 				return err
 			}
-			fresh := suite.Books{Remaining: b.Allocated, Allocated: books.Allocated, OverdraftLimit: b.OverdraftLimit, Complete: books.Complete}
+			fresh := suite.Books{Remaining: b.Allocated, Allocated: books.Allocated, OverdraftLimit: b.OverdraftLimit, Hides: books.Hides, Complete: books.Complete}
 			if !found || books != fresh {
 				s.used[f] = true
 			}

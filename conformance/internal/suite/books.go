@@ -11,11 +11,16 @@ import (
 // Books is what a balance says of one budget. Absent amounts are zero.
 type Books struct {
 	Remaining, Reserved, Spent, Debt, Allocated, OverdraftLimit int64
+	// Hides says which amounts were absent. A server must show remaining only.
+	Hides Hidden
 	// Complete says that allocated, spent and reserved were all present (a debt
 	// of zero may be left out), so that the ledger invariant can be checked.
 	Complete  bool
 	OverLimit bool
 }
+
+// Hidden are the amounts that a balance does not show.
+type Hidden struct{ Reserved, Spent, Debt bool }
 
 // Invariant is allocated - spent - reserved - debt, which remaining must be.
 func (b Books) Invariant() int64 { return b.Allocated - b.Spent - b.Reserved - b.Debt }
@@ -82,15 +87,16 @@ func BooksIn(a *Answer, b *target.Budget) (Books, bool) {
 			return Integer(v)
 		}
 		var (
-			books                 Books
-			spent, held, allotted bool
+			books                       Books
+			spent, held, owed, allotted bool
 		)
 		books.Remaining, _ = amount("remaining")
 		books.Reserved, held = amount("reserved")
 		books.Spent, spent = amount("spent")
 		books.Allocated, allotted = amount("allocated")
-		books.Debt, _ = amount("debt")
+		books.Debt, owed = amount("debt")
 		books.OverdraftLimit, _ = amount("overdraft_limit")
+		books.Hides = Hidden{Reserved: !held, Spent: !spent, Debt: !owed}
 		books.Complete = spent && held && allotted
 		over, _ := Lookup(item, "is_over_limit")
 		books.OverLimit = over == true
@@ -101,10 +107,19 @@ func BooksIn(a *Answer, b *target.Budget) (Books, bool) {
 
 // WantBooks wants the books of the budget to be so. Compare what Books
 // returned before with what it returns now; allocated and overdraft_limit are
-// not looked at.
+// not looked at, and neither is what the server does not show.
 func (t *T) WantBooks(ctx context.Context, b *target.Budget, want Books) {
 	got := t.Books(ctx, b)
-	want.Allocated, want.OverdraftLimit, want.Complete = got.Allocated, got.OverdraftLimit, got.Complete
+	want.Allocated, want.OverdraftLimit, want.Complete, want.Hides = got.Allocated, got.OverdraftLimit, got.Complete, got.Hides
+	if got.Hides.Reserved {
+		want.Reserved = 0
+	}
+	if got.Hides.Spent {
+		want.Spent = 0
+	}
+	if got.Hides.Debt {
+		want.Debt = 0
+	}
 	if got != want {
 		t.fail(nil, "the books of "+b.ScopePath()+" say "+want.String(), got.String())
 	}
