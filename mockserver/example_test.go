@@ -46,6 +46,34 @@ func Example() {
 	// 500 <nil>
 }
 
+// summarize is an agent: it reserves, works, and commits what the work cost.
+func summarize(srv *mockserver.Server, work func() (cost int)) error {
+	if _, err := send(srv, "/v1/reservations", reserve500); err != nil {
+		return err
+	}
+	id := srv.Requests(mockserver.Match{IdempotencyKey: "step-1"})[0].ReservationID // an agent has it from the answer
+	_, err := send(srv, "/v1/reservations/"+id+"/commit",
+		fmt.Sprintf(`{"idempotency_key":"step-1-commit","actual":{"unit":"USD_MICROCENTS","amount":%d}}`, work()))
+	return err
+}
+
+// A test of an agent: let it work, then ask the server what arrived.
+func Example_testOfAnAgent() {
+	srv := mockserver.New() // mockserver.Start(t) in a test
+	if err := summarize(srv, func() int { return 350 }); err != nil {
+		fmt.Println(err)
+	}
+	for _, r := range srv.Requests() {
+		fmt.Println(r.Operation, r.Status)
+	}
+	balance, _ := srv.Balance(mockserver.DefaultScope, "USD_MICROCENTS")
+	fmt.Println("spent", balance.Spent, "still reserved", balance.Reserved)
+	// Output:
+	// createReservation 200
+	// commitReservation 200
+	// spent 350 still reserved 0
+}
+
 // Virtual time: a reservation expires when the test says so.
 func ExampleServer_Advance() {
 	srv := mockserver.New(mockserver.WithVirtualTime(time.Unix(1_800_000_000, 0)))

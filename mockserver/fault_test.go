@@ -27,13 +27,13 @@ func overBoth(t *testing.T, test func(t *testing.T, w *world, c *http.Client)) {
 	}
 	t.Run("in memory", func(t *testing.T) {
 		s := mockserver.New(options...)
-		test(t, &world{s, t, "acme-key"}, s.Client())
+		test(t, &world{s, t, "acme-key"}, &http.Client{Transport: proving{t, s, s.Transport()}})
 	})
 	t.Run("over the network", func(t *testing.T) {
 		s := mockserver.Start(t, options...)
 		transport := &http.Transport{}
 		defer transport.CloseIdleConnections()
-		test(t, &world{s, t, "acme-key"}, &http.Client{Transport: transport})
+		test(t, &world{s, t, "acme-key"}, &http.Client{Transport: proving{t, s, transport}})
 	})
 }
 
