@@ -10,7 +10,6 @@ import (
 	"mime"
 	"net/http"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -32,60 +31,9 @@ type exchange struct {
 	// admin: the request acts with the admin key and has no tenant.
 	admin bool
 	quiet bool
-}
-
-// access says whose keys open an endpoint.
-type access byte
-
-const (
-	tenantOnly access = iota
-	tenantOrAdmin
-	adminOnly
-	public
-)
-
-// bodyRule says what an endpoint makes of a body.
-type bodyRule byte
-
-const (
-	noBody       bodyRule = iota
-	jsonBody              // has to be application/json
-	optionalBody          // as jsonBody, when there is a body
-	anyBody               // of any type
-)
-
-// endpoint is one method of one path.
-type endpoint struct {
-	operation Operation // "" for what is not of the runtime API
-	access    access
-	body      bodyRule
-	// quiet keeps the requests out of the journal.
-	quiet bool
-	// handle returns the status and what to encode as the body.
-	handle func(*exchange) (int, any, error)
-}
-
-// methods are the endpoints of one path.
-type methods map[string]endpoint
-
-// access is whose key a method that is not there wants: that of the path's
-// others, when they agree.
-func (m methods) access() access {
-	first, agreed := tenantOnly, true
-	seen := false
-	for _, e := range m {
-		agreed = agreed && (!seen || e.access == first)
-		first, seen = e.access, true
-	}
-	if !agreed {
-		return tenantOrAdmin
-	}
-	return first
-}
-
-// ServeHTTP is called by the mux with the path's values set on the request.
-func (m methods) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	w.(*exchange).methods = m
+	// What readBody found; it reads once.
+	bodyRead bool
+	bodyErr  error
 }
 
 // ServeHTTP answers one request.
@@ -131,9 +79,9 @@ func (x *exchange) run() {
 	switch {
 	case err != nil:
 	case x.methods == nil:
-		err = &problem{status: http.StatusNotFound, code: gen.ErrorCodeNotFound, message: "there is nothing at this path"}
+		err = notFound("there is nothing at this path")
 	case !found:
-		err = x.methodNotAllowed()
+		err = x.methods.notAllowed()
 	default:
 		if e.body == jsonBody || e.body == optionalBody && x.r.ContentLength != 0 {
 			err = x.jsonType()
@@ -148,19 +96,6 @@ func (x *exchange) run() {
 	x.answer(status, body, err)
 }
 
-func (x *exchange) methodNotAllowed() error {
-	var allowed []string
-	for m := range x.methods {
-		allowed = append(allowed, m)
-	}
-	slices.Sort(allowed)
-	return &problem{
-		status: http.StatusMethodNotAllowed, code: gen.ErrorCodeInvalidRequest,
-		message: "the path does not take this method",
-		header:  http.Header{"Allow": {strings.Join(allowed, ", ")}},
-	}
-}
-
 // jsonType refuses a body that does not claim to be JSON.
 func (x *exchange) jsonType() error {
 	media, _, err := mime.ParseMediaType(x.r.Header.Get("Content-Type"))
@@ -173,8 +108,12 @@ func (x *exchange) jsonType() error {
 	return nil
 }
 
-// readBody reads the body up to the limit.
+// readBody reads the body up to the limit, once.
 func (x *exchange) readBody() error {
+	if x.bodyRead {
+		return x.bodyErr
+	}
+	x.bodyRead = true
 	limit := x.s.cfg.maxBody
 	var buf bytes.Buffer
 	if n := x.r.ContentLength; n > 0 && n <= limit {
@@ -183,15 +122,16 @@ func (x *exchange) readBody() error {
 	n, err := buf.ReadFrom(io.LimitReader(x.r.Body, limit+1))
 	switch {
 	case err != nil:
-		return invalidRequest("the body broke off")
+		x.bodyErr = invalidRequest("the body broke off")
 	case n > limit:
-		return &problem{
+		x.bodyErr = &problem{
 			status: http.StatusRequestEntityTooLarge, code: gen.ErrorCodeInvalidRequest,
 			message: "the body is larger than this server reads",
 		}
+	default:
+		x.entry.Body = buf.Bytes()
 	}
-	x.entry.Body = buf.Bytes()
-	return nil
+	return x.bodyErr
 }
 
 // matchKeyHeader refuses a key in the header that is not the body's.
@@ -220,11 +160,7 @@ func (x *exchange) outcome(replayed, applied bool, d *ledger.Denial) {
 
 // answer sends what a handler returned, unless a fault changes it.
 func (x *exchange) answer(status int, body any, err error) {
-	h := x.Header()
-	h.Set("X-Request-Id", x.entry.RequestID)
-	h.Set("X-Cycles-Trace-Id", x.entry.TraceID)
-	h.Set("Content-Type", "application/json")
-	h.Set("Cache-Control", "no-store")
+	h := x.head()
 	if x.entry.Tenant != "" {
 		h.Set("X-Cycles-Tenant", x.entry.Tenant)
 	}
@@ -262,6 +198,16 @@ func (x *exchange) answer(status int, body any, err error) {
 		return
 	}
 	x.send(status, encoded)
+}
+
+// head sets the headers that every answer has.
+func (x *exchange) head() http.Header {
+	h := x.Header()
+	h.Set("X-Request-Id", x.entry.RequestID)
+	h.Set("X-Cycles-Trace-Id", x.entry.TraceID)
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	return h
 }
 
 func (x *exchange) errorBody(code gen.ErrorCode, message string, details map[string]any) *gen.ErrorResponse {

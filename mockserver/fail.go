@@ -6,12 +6,17 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/cycles-protocol/cycles-go/gen/strictjson"
 )
 
 // failBefore lets the fault act before the request is worked on. It reports
 // whether the request has ended with that.
 func (x *exchange) failBefore() bool {
 	f := x.fault
+	// Read now: the journal is to show what was sent, and a caller who gives up
+	// during a delay takes what is still on its way along.
+	x.peek()
 	switch {
 	case f.Kind == FaultStatus && !f.After:
 		x.sleep(f.Delay)
@@ -25,6 +30,22 @@ func (x *exchange) failBefore() bool {
 		x.sleep(f.Delay)
 	}
 	return false
+}
+
+// peek reads the body and its idempotency key without judging them.
+func (x *exchange) peek() {
+	if x.readBody() != nil {
+		return
+	}
+	scan := strictjson.New(x.entry.Body)
+	_ = scan.Members(func(name []byte) error {
+		if string(name) != "idempotency_key" {
+			return scan.Skip()
+		}
+		key, err := scan.Str()
+		x.entry.IdempotencyKey = key
+		return err
+	})
 }
 
 // failAfter lets the fault act on an answer. It reports whether the request has
@@ -58,11 +79,7 @@ func (x *exchange) failAfter(status int, body []byte) bool {
 }
 
 func (x *exchange) sendFaultStatus() {
-	f := x.fault
-	h := x.Header()
-	h.Set("X-Request-Id", x.entry.RequestID)
-	h.Set("X-Cycles-Trace-Id", x.entry.TraceID)
-	h.Set("Content-Type", "application/json")
+	f, h := x.fault, x.head()
 	if f.RetryAfter != "" {
 		h.Set("Retry-After", f.RetryAfter)
 	}

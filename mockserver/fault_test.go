@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -259,6 +260,53 @@ func TestDelayInVirtualTimeEndsByCommand(t *testing.T) {
 		require.Len(t, got, 1)
 		assert.Equal(t, 3*time.Second, got[0].Answered.Sub(got[0].Received))
 	})
+}
+
+func TestWhatACallerWhoGaveUpAskedForHappensAllTheSame(t *testing.T) {
+	overBoth(t, func(t *testing.T, w *world, c *http.Client) {
+		w.Inject(mockserver.Fault{Delay: 3 * time.Second})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			req, err := http.NewRequestWithContext(ctx, "POST", w.URL()+"/v1/reservations", strings.NewReader(reserveBody("k", 10)))
+			if err == nil {
+				req.Header.Set("Content-Type", "application/json")
+				req.Header.Set("X-Cycles-API-Key", w.key)
+				_, err = c.Do(req)
+			}
+			done <- err
+		}()
+		for w.Waiting() == 0 {
+			runtime.Gosched()
+		}
+		cancel()
+		require.ErrorIs(t, <-done, context.Canceled)
+		assert.Zero(t, w.balance("tenant:acme").Reserved)
+		w.Advance(3 * time.Second)
+		got, err := w.WaitForRequests(t.Context(), 1)
+		require.NoError(t, err)
+		assert.True(t, got[0].Applied)
+		assert.EqualValues(t, 10, w.balance("tenant:acme").Reserved)
+	})
+}
+
+func TestAFaultyRequestIsRememberedAsItWasSent(t *testing.T) {
+	for name, f := range map[string]mockserver.Fault{
+		"status": {Status: 503}, "reset": {Kind: mockserver.FaultReset}, "lost": {Kind: mockserver.FaultResponseLost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			overBoth(t, func(t *testing.T, w *world, c *http.Client) {
+				w.Inject(f)
+				if resp, err := post(t, w, c, "/v1/reservations", reserveBody("k", 10)); err == nil {
+					require.NoError(t, resp.Body.Close())
+				}
+				got := w.Requests(mockserver.Match{IdempotencyKey: "k"})
+				require.Len(t, got, 1)
+				assert.Equal(t, reserveBody("k", 10), string(got[0].Body))
+				assert.Equal(t, f.Status, got[0].Status)
+			})
+		})
+	}
 }
 
 func TestCloseEndsWhatIsDelayed(t *testing.T) {
