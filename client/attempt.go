@@ -47,7 +47,7 @@ func (x *exchange) attempt(ctx context.Context, req *http.Request) error {
 
 	err = x.judge(resp, body, tooLong)
 	if cause := context.Cause(bounded); err == nil && cause == error(late) {
-		err = x.noAnswer(ctx, cause, late, late) // the proof, too, has to fit
+		return x.noAnswer(ctx, cause, late, late) // the proof, too, has to fit
 	}
 	x.meta.Received = clock.Now()
 	return err

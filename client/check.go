@@ -98,6 +98,14 @@ func notScopeRune(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '.' && r != '-'
 }
 
+// spending checks what the three operations that name a planned or done action
+// have in common.
+func (k *checker) spending(s gen.Subject, a gen.Action, field string, amount gen.Amount) {
+	k.subject(s)
+	k.action(a)
+	k.amount(field, amount)
+}
+
 func (k *checker) action(a gen.Action) {
 	k.text("action.kind", a.Kind, 1, kindLimit)
 	k.text("action.name", a.Name, 1, nameLimit)

@@ -27,9 +27,7 @@ func (c *Client) CreateReservation(ctx context.Context, req gen.ReservationCreat
 	x.unit = req.Estimate.Unit
 	req.Subject = withDefaults(req.Subject, c.cfg.subject)
 	x.freeze(&req.IdempotencyKey, &req, func(k *checker) {
-		k.subject(req.Subject)
-		k.action(req.Action)
-		k.amount("estimate", req.Estimate)
+		k.spending(req.Subject, req.Action, "estimate", req.Estimate)
 		k.number("ttl_ms", req.TTLMs, minTTL, maxTTL)
 		k.number("grace_period_ms", req.GracePeriodMs, 0, maxGrace)
 		k.overage(req.OveragePolicy)

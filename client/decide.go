@@ -19,9 +19,7 @@ func (c *Client) Decide(ctx context.Context, req gen.DecisionRequest, opts ...Ca
 	x.unit = req.Estimate.Unit
 	req.Subject = withDefaults(req.Subject, c.cfg.subject)
 	x.freeze(&req.IdempotencyKey, &req, func(k *checker) {
-		k.subject(req.Subject)
-		k.action(req.Action)
-		k.amount("estimate", req.Estimate)
+		k.spending(req.Subject, req.Action, "estimate", req.Estimate)
 	})
 	return x.send(ctx, true, func(body io.Reader) (*http.Request, error) {
 		return gen.NewDecideRequestWithBody(c.server, nil, mediaType, body)

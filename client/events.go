@@ -18,9 +18,7 @@ func (c *Client) CreateEvent(ctx context.Context, req gen.EventCreateRequest, op
 	x.unit = req.Actual.Unit
 	req.Subject = withDefaults(req.Subject, c.cfg.subject)
 	x.freeze(&req.IdempotencyKey, &req, func(k *checker) {
-		k.subject(req.Subject)
-		k.action(req.Action)
-		k.amount("actual", req.Actual)
+		k.spending(req.Subject, req.Action, "actual", req.Actual)
 		k.overage(req.OveragePolicy)
 		k.metrics(req.Metrics)
 		k.notNegative("client_time_ms", req.ClientTimeMs)

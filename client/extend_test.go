@@ -177,7 +177,7 @@ func TestAnswersToExtend(t *testing.T) {
 			assert.NotEmpty(t, meta.IdempotencyKey)
 			if tc.want == client.Success {
 				require.NoError(t, err)
-				assert.EqualValues(t, 1700000060000, answer.ExpiresAtMs)
+				assert.EqualValues(t, int64(1700000060000), answer.ExpiresAtMs)
 				return
 			}
 			require.Error(t, err)

@@ -88,7 +88,9 @@ func TestMoneyArithmeticAgreesWithBigIntegers(t *testing.T) {
 			agree(price, err, up.Div(up, big.NewInt(1_000_000)), "per million for", a, b)
 		}
 	}
-	_, err := client.Microcents(-1).ForTokens(1)
+	_, err := client.Microcents(1 << 62).ForTokens(4_000_000) // exactly 2^64
+	assert.ErrorIs(t, err, client.ErrMoneyRange)
+	_, err = client.Microcents(-1).ForTokens(1)
 	assert.Error(t, err)
 	_, err = client.Microcents(1).ForTokens(-1)
 	assert.Error(t, err)

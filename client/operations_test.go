@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"net/http"
 	"strings"
@@ -186,6 +187,20 @@ func TestReadsStayReadableWhenAServerIsNewer(t *testing.T) {
 	assert.EqualValues(t, "EUR_MICROCENTS", detail.Reserved.Unit)
 }
 
+func withDimensions(n int) string {
+	entries := make([]string, n)
+	for i := range entries {
+		entries[i] = fmt.Sprintf(`"d%d":"v"`, i)
+	}
+	return strings.Replace(detailOK, `{"tenant":"acme"}`, `{"tenant":"acme","dimensions":{`+strings.Join(entries, ",")+`}}`, 1)
+}
+
+func TestReadsTakeAsManyDimensionsAsTheProtocolAllows(t *testing.T) {
+	detail, err := newClient(t, always(200, withDimensions(16))).GetReservation(t.Context(), "r-1")
+	require.NoError(t, err)
+	assert.Len(t, detail.Subject.Dimensions, 16)
+}
+
 // Leniency has its limits: what is required, typed or bounded stays so.
 func TestReadsThatDoNotHoldTogetherAreRefused(t *testing.T) {
 	for name, body := range map[string]string{
@@ -199,6 +214,7 @@ func TestReadsThatDoNotHoldTogetherAreRefused(t *testing.T) {
 		"unknown member twice":       strings.Replace(detailOK, `"created_at_ms":1`, `"created_at_ms":1,"x":1,"x":1`, 1),
 		"no subject level":           strings.Replace(detailOK, `{"tenant":"acme"}`, `{"tenant":null}`, 1),
 		"level too long":             strings.Replace(detailOK, `"acme"}`, `"`+strings.Repeat("x", 129)+`"}`, 1),
+		"17 dimensions":              withDimensions(17),
 		"null in a list":             strings.Replace(detailOK, `["tenant:acme"]`, `[null]`, 1),
 		"trailing bytes":             detailOK + "]",
 	} {
@@ -253,9 +269,9 @@ func TestInt64ExtremesSurviveEveryAmount(t *testing.T) {
 		CreateReservation(t.Context(), gen.ReservationCreateRequest{Subject: createRequest.Subject, Action: createRequest.Action, Estimate: most})
 	require.NoError(t, err)
 	assert.Equal(t, &most, created.Reserved)
-	assert.EqualValues(t, math.MaxInt64, *created.ExpiresAtMs)
-	assert.EqualValues(t, math.MaxInt64, *created.RemainingTTLMs)
-	assert.EqualValues(t, math.MaxInt64, *created.RetryAfterMs)
+	assert.EqualValues(t, int64(math.MaxInt64), *created.ExpiresAtMs)
+	assert.EqualValues(t, int64(math.MaxInt64), *created.RemainingTTLMs)
+	assert.EqualValues(t, int64(math.MaxInt64), *created.RetryAfterMs)
 
 	read, err := newClient(t, always(200, `{"balances":`+balances+`}`)).GetBalances(t.Context(), balanceParams)
 	require.NoError(t, err)

@@ -69,18 +69,21 @@ func WithAdminKey(key string) Option {
 
 // WithSubject gives defaults for the subject of createReservation, decide and
 // createEvent: a level or dimension that a request leaves out is filled from
-// here. getBalances uses the levels when its own parameters name none, because
+// here; a blank level counts as absent. getBalances uses the levels when its own parameters name none, because
 // the protocol asks for at least one.
 func WithSubject(s gen.Subject) Option {
 	return func(c *config) error {
 		c.subject = cloneSubject(s)
+		dropBlank(&c.subject)
 		return checkDefaults(c.subject)
 	}
 }
 
 // WithHTTPClient takes proxies, TLS, cookies and the like from hc. hc is
 // copied and never changed; its CheckRedirect is not used, since redirects stay
-// refused. A hc without a Transport gets this package's.
+// refused. A hc without a Transport gets this package's; a Transport of its own
+// should let idle connections be kept for the calls in flight
+// (MaxIdleConnsPerHost) and find dead HTTP/2 connections (HTTP2.SendPingTimeout).
 func WithHTTPClient(hc *http.Client) Option {
 	return func(c *config) error {
 		if hc == nil {

@@ -177,7 +177,11 @@ func (e *memberError) Unwrap() error { return e.err }
 
 func inMember(name string, err error) error {
 	if inner, ok := err.(*memberError); ok {
-		return &memberError{name + "." + inner.path, inner.err}
+		separator := "."
+		if inner.path[0] == '[' {
+			separator = ""
+		}
+		return &memberError{name + separator + inner.path, inner.err}
 	}
 	return &memberError{name, err}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
@@ -208,13 +209,26 @@ func TestACertificateThatDoesNotVerifyIsNotRetried(t *testing.T) {
 	assert.Len(t, server.attempts(), 1)
 }
 
+// writerFunc is called for each line of a log.
+type writerFunc func()
+
+func (f writerFunc) Write(b []byte) (int, error) {
+	f()
+	return len(b), nil
+}
+
 // retryablehttp closes the idle connections of its client when it gives up;
 // here that would take the connections of every other call.
 func TestACallThatGivesUpLeavesThePoolAlone(t *testing.T) {
 	var failing, connections atomic.Int32
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if failing.Load() == 1 {
+		switch failing.Load() {
+		case 1:
 			w.WriteHeader(503)
+			return
+		case 2:
+			w.Header().Set("Retry-After", "60")
+			w.WriteHeader(429)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -222,7 +236,9 @@ func TestACallThatGivesUpLeavesThePoolAlone(t *testing.T) {
 	}))
 	server.Start()
 	defer server.Close()
+	cancelAtRetry := func() {}
 	c, err := client.New(server.URL, client.WithAPIKey(apiKey),
+		client.WithLogger(slog.New(slog.NewTextHandler(writerFunc(func() { cancelAtRetry() }), nil))),
 		client.WithRetry(client.RetryPolicy{MaxAttempts: 3, InitialDelay: time.Nanosecond, MaxDelay: time.Nanosecond}))
 	require.NoError(t, err)
 	defer c.CloseIdleConnections()
@@ -237,10 +253,10 @@ func TestACallThatGivesUpLeavesThePoolAlone(t *testing.T) {
 		assert.Equal(t, i%2 == 1, err != nil)
 	}
 	canceled, cancel := context.WithCancel(ctx)
-	failing.Store(1)
-	cancel()
+	cancelAtRetry = cancel
+	failing.Store(2)
 	_, err = c.CommitReservation(canceled, "r-1", commitRequest)
-	require.Error(t, err)
+	require.Equal(t, client.Canceled, client.OutcomeOf(err), "canceled while it waits for its retry")
 	failing.Store(0)
 	_, err = c.CommitReservation(ctx, "r-1", commitRequest)
 	require.NoError(t, err)

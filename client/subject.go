@@ -24,14 +24,10 @@ var subjectLevels = [...]subjectLevel{
 }
 
 // cloneSubject copies what the pointers and the map of s lead to, so that no
-// later change by the caller reaches the copy. A blank level counts as absent.
+// later change by the caller reaches the copy.
 func cloneSubject(s gen.Subject) gen.Subject {
 	for _, level := range subjectLevels {
-		p := level.at(&s)
-		if *p != nil && strings.TrimSpace(**p) == "" {
-			*p = nil
-		}
-		pin(p)
+		pin(level.at(&s))
 	}
 	s.Dimensions = maps.Clone(s.Dimensions)
 	return s
@@ -55,6 +51,15 @@ func withDefaults(s, d gen.Subject) gen.Subject {
 		s.Dimensions = merged
 	}
 	return s
+}
+
+// dropBlank makes blank levels absent.
+func dropBlank(s *gen.Subject) {
+	for _, level := range subjectLevels {
+		if p := level.at(s); *p != nil && strings.TrimSpace(**p) == "" {
+			*p = nil
+		}
+	}
 }
 
 // checkDefaults refuses defaults that no request could use. Which characters a

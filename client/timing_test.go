@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -240,6 +241,25 @@ func TestConnectionThatBreaksInsideTheBodyIsNoAnswer(t *testing.T) {
 	require.ErrorAs(t, err, &broken)
 	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	assert.Zero(t, meta.Status)
+}
+
+// The bound of the caller's own http.Client counts as a timeout of the attempt.
+func TestATimeoutBelowTheClientIsATimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := client.New(baseURL, client.WithAPIKey(apiKey), client.WithHTTPClient(&http.Client{Transport: serve(hanging), Timeout: time.Second}))
+		require.NoError(t, err)
+		before := time.Now()
+		_, err = c.ExtendReservation(t.Context(), "r-1", extendRequest)
+		var broken *client.TransportError
+		require.ErrorAs(t, err, &broken)
+		assert.True(t, broken.Timeout)
+		assert.False(t, broken.Canceled)
+		assert.Equal(t, time.Second, time.Since(before))
+	})
+	_, err := newClient(t, inTurn(failing(&net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}))).ExtendReservation(t.Context(), "r-1", extendRequest)
+	var broken *client.TransportError
+	require.ErrorAs(t, err, &broken)
+	assert.True(t, broken.Timeout)
 }
 
 type failedReader struct{}

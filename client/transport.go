@@ -16,18 +16,22 @@ const (
 	// attempt and not every one until the kernel gives up.
 	pingAfter   = 2 * time.Second
 	pingTimeout = 2 * time.Second
+	// net/http goes on dialing for later requests when the one that asked has
+	// ended; this ends that.
+	dialTimeout = 30 * time.Second
 )
 
 // newTransport makes the client's own transport. It shares nothing with
 // http.DefaultTransport, so nobody else's settings or clean-up reach it.
 func newTransport() *http.Transport {
-	dialer := &net.Dialer{KeepAlive: 15 * time.Second}
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}
 	return &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         dialer.DialContext,
 		ForceAttemptHTTP2:   true,
 		MaxIdleConnsPerHost: idleConnsPerHost,
 		IdleConnTimeout:     90 * time.Second,
+		TLSHandshakeTimeout: dialTimeout,
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 	}
 }
