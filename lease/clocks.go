@@ -20,7 +20,7 @@ const (
 	// timerSlack is how late the timers of a busy process may fire, the beat's and
 	// its attempt's together. It is taken off the delays of a real clock; a virtual
 	// one, which has no monotonic reading, is exact.
-	timerSlack = 50 * time.Millisecond
+	timerSlack = 100 * time.Millisecond
 )
 
 // reading is one look at the clock, taken apart into its two opinions.

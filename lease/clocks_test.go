@@ -134,6 +134,22 @@ func TestAGapWithinTheToleranceShortensTheLead(t *testing.T) {
 	})
 }
 
+func TestAGapAfterTheHeartbeatEndedBringsTheLossForward(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := scripted(60_000, func(c *wireCall) (*http.Response, bool) {
+			return replyRefused(400, gen.ErrorCodeInvalidRequest), c.op == "extend"
+		})
+		m, k := skewed(t, w, WithExtendTimeout(7*time.Second))
+		l := acquire(t, m, 60_000)
+		start := time.Now()
+		<-l.Done()
+		time.Sleep(time.Second)
+		k.suspend(900 * time.Millisecond)
+		<-l.Lost()
+		assert.Equal(t, 59100*time.Millisecond, time.Since(start))
+	})
+}
+
 func TestAWallClockSetBackALittleExtendsNoLead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, k := skewed(t, steady(60_000))
@@ -194,12 +210,16 @@ func TestASuspendBeforeAFailureStops(t *testing.T) {
 			}
 			return reply(503, ""), c.op == "extend"
 		})
-		m, skew := skewed(t, w, WithExtendTimeout(7*time.Second))
+		seen := &steps{}
+		m, skew := skewed(t, w, WithExtendTimeout(7*time.Second), WithObserver(seen))
 		k = skew
 		l := acquire(t, m, 60_000)
 		<-l.Done()
 		assert.Equal(t, StopRetryWindow, stopOf(t, l).Reason)
 		assert.Len(t, w.sent("extend"), 1)
+		synctest.Wait()
+		require.Len(t, seen.of(StepFailure), 1)
+		assert.Equal(t, StopRetryWindow, seen.of(StepFailure)[0].Reason, "no retry was planned on it")
 	})
 }
 
@@ -299,13 +319,20 @@ func TestEveryLeaseHearsOfATroubledClock(t *testing.T) {
 
 func TestTheRealClockKeepsItsMonotonicReading(t *testing.T) {
 	// Virtual clocks have none, so only this one sees code that strips it.
-	w := steady(60_000)
-	m := manage(t, w)
+	w := scripted(60_000, func(c *wireCall) (*http.Response, bool) { return nil, c.op == "extend" && c.hang() == nil })
+	planned := make(chan Event, 10)
+	m := manage(t, w, WithExtendTimeout(7*time.Second), WithObserver(ObserverFunc(func(e Event) {
+		if e.Step == StepScheduled {
+			planned <- e
+		}
+	})))
 	require.True(t, monotonic(m.now().at))
 	assert.Contains(t, m.now().at.String(), "m=")
 	l := acquire(t, m, 60_000)
 	assert.Positive(t, l.Lead())
 	assert.Empty(t, w.sent("extend"), "the create's timing was trusted")
+	first := <-planned
+	assert.Equal(t, first.LeadFloor-first.RetryReserve-timerSlack, first.Delay, "its timers may be late")
 
 	// A hand-over whose timing went through JSON lost it: that time is wall time.
 	h := handover(m.clock, ptr(int64(60_000)))
@@ -316,8 +343,10 @@ func TestTheRealClockKeepsItsMonotonicReading(t *testing.T) {
 	require.NoError(t, json.Unmarshal(raw, &h.Meta))
 	stored, err := m.Keep(h)
 	require.NoError(t, err)
-	assert.Zero(t, stored.schedule.lead(m.now().mono, 0))
-	assert.Equal(t, 1, stored.attempts, "one extend went out at once")
+	assert.Zero(t, stored.Lead())
+	assert.Equal(t, 1, m.Stats().InFlight, "one extend went out at once")
+	stored.Stop()
+	<-stored.Done()
 }
 
 func TestAMockClockDrivesTheWholeManager(t *testing.T) {

@@ -2,8 +2,11 @@ package lease_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
+	"sync"
+	"time"
 
 	"github.com/cycles-protocol/cycles-go/client"
 	"github.com/cycles-protocol/cycles-go/gen"
@@ -90,4 +93,138 @@ func ExampleManager_Keep() {
 	// Output:
 	// kept: true
 	// active leases: 0
+}
+
+// Run is the whole round: reserve, work while the lease is kept alive, settle.
+func ExampleRun() {
+	_, m := setUp()
+	ctx := context.Background()
+	defer m.Close(ctx)
+
+	answer, res, err := lease.Run(ctx, m, completion(), func(ctx context.Context, l *lease.Lease) (string, lease.Usage, error) {
+		// Deep inside, the lease is in the context.
+		if l, ok := lease.FromContext(ctx); ok && l.Lead() > 0 {
+			fmt.Println("there is time")
+		}
+		return "42", lease.Usage{Actual: gen.Amount{Amount: 2_100_000}}, nil
+	})
+	fmt.Println(answer, res.Disposition, err)
+
+	// Work that fails before it used anything costs nothing.
+	_, res, err = lease.Run(ctx, m, completion(), func(context.Context, *lease.Lease) (string, lease.Usage, error) {
+		return "", lease.Usage{}, errors.New("no such model")
+	})
+	fmt.Println(res.Disposition, err)
+	// Output:
+	// there is time
+	// 42 committed <nil>
+	// released no such model
+}
+
+// A stream commits what was delivered, however it ends.
+func ExampleManager_OpenStream() {
+	srv, m := setUp()
+	ctx, hangUp := context.WithCancel(context.Background())
+	defer m.Close(context.Background())
+
+	s, err := m.OpenStream(ctx, completion())
+	if err != nil {
+		log.Fatal(err)
+	}
+	for range 3 { // chunks of an answer, as they arrive
+		if err := s.Add(250_000); err != nil {
+			log.Fatal(err)
+		}
+	}
+	hangUp() // the listener went away
+
+	res, err := s.Commit(context.Background()) // finds the result of the commit that this set off
+	fmt.Println(res.Disposition, res.Commit.Charged.Amount, err)
+	balance, err := srv.Balance(mockserver.DefaultScope, gen.UnitEnumUSDMicrocents)
+	fmt.Println("spent:", balance.Spent, "still reserved:", balance.Reserved, err)
+	// Output:
+	// committed 750000 <nil>
+	// spent: 750000 still reserved: 0 <nil>
+}
+
+// On SIGTERM, end the work first, settle what it used, and close the manager
+// last: Close stops the heartbeats, and gives pending commits a last chance.
+func Example_shutdown() {
+	_, m := setUp()
+	// In main: ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	ctx, stop := context.WithCancel(context.Background())
+
+	var jobs sync.WaitGroup
+	started := make(chan struct{})
+	jobs.Go(func() {
+		_, res, err := lease.Run(ctx, m, completion(), func(ctx context.Context, _ *lease.Lease) (int, lease.Usage, error) {
+			close(started)
+			<-ctx.Done() // the signal ends the work, which says how far it came
+			return 0, lease.Usage{Actual: gen.Amount{Amount: 900_000}}, ctx.Err()
+		})
+		// Settled although ctx had ended: money does not wait for a restart.
+		fmt.Println(res.Disposition, res.Commit.Charged.Amount, err)
+	})
+	<-started
+	stop() // SIGTERM
+
+	jobs.Wait()
+	grace, cancel := context.WithTimeout(context.Background(), 10*time.Second) // below what the platform allows
+	defer cancel()
+	fmt.Println("closed:", m.Close(grace))
+	// Output:
+	// committed 900000 context canceled
+	// closed: <nil>
+}
+
+// The end of a heartbeat says why, and what to do.
+func ExampleStopError() {
+	srv, m := setUp()
+	ctx := context.Background()
+	defer m.Close(ctx)
+	// A server that allows no extension at all, and a lease too short to wait.
+	if err := srv.SetPolicy(mockserver.DefaultTenant, mockserver.Policy{MaxTTL: time.Second, MaxExtensions: mockserver.NoExtensions}); err != nil {
+		log.Fatal(err)
+	}
+	l, err := m.Acquire(ctx, completion())
+	if err != nil {
+		log.Fatal(err)
+	}
+	<-l.Done()
+	var stop *lease.StopError
+	if errors.As(l.Err(), &stop) {
+		fmt.Println(stop.Reason, "-", stop.Disposition, "- lead left:", stop.Lead > 0)
+		fmt.Println(errors.Is(stop, client.ErrMaxExtensionsExceeded))
+	}
+	_, err = l.Commit(ctx, gen.Amount{Amount: 1_000})
+	fmt.Println("committed in time:", err == nil)
+	// Output:
+	// max-extensions - finish-within-lead - lead left: true
+	// true
+	// committed in time: true
+}
+
+// An observer sees every step, off the path of the heartbeats.
+func ExampleWithObserver() {
+	steps := make(chan lease.Step, 16)
+	_, m := setUp(lease.WithObserver(lease.ObserverFunc(func(e lease.Event) { steps <- e.Step })))
+	ctx := context.Background()
+	l, err := m.Acquire(ctx, completion())
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := l.Release(ctx, "example"); err != nil {
+		log.Fatal(err)
+	}
+	if err := m.Close(ctx); err != nil { // waits for the observers
+		log.Fatal(err)
+	}
+	close(steps)
+	for step := range steps {
+		fmt.Println(step)
+	}
+	// Output:
+	// kept
+	// scheduled
+	// finished
 }

@@ -113,7 +113,7 @@ func TestCloseStopsAndWaits(t *testing.T) {
 
 // running counts the goroutines that managers have started.
 func running() int {
-	buf := make([]byte, 1<<20)
+	buf := make([]byte, 256<<10)
 	stacks := string(buf[:runtime.Stack(buf, true)])
 	return strings.Count(stacks, "created by github.com/cycles-protocol/cycles-go/lease.(*Manager)")
 }
@@ -268,6 +268,83 @@ func TestAHungExtendHoldsUpNoOtherLease(t *testing.T) {
 	})
 }
 
+func TestBeatsAreOnTimeWhileOneSlotIsFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := scripted(60_000, func(c *wireCall) (*http.Response, bool) {
+			if c.op == "extend" && strings.HasPrefix(c.id, "hung") {
+				<-c.ctx.Done()
+				time.Sleep(time.Hour) // a transport that ignores its bound
+				return nil, true
+			}
+			return nil, false
+		})
+		m := manage(t, w, WithMaxInFlight(4), WithExtendTimeout(7*time.Second))
+		for i := range 3 {
+			acquireAs(t, m, w, "hung"+strconv.Itoa(i))
+		}
+		time.Sleep(time.Second)
+		for i := range 100 {
+			acquireAs(t, m, w, strconv.Itoa(i))
+		}
+		time.Sleep(30*time.Minute - time.Second)
+		stats := m.Stats()
+		assert.Equal(t, 3, stats.InFlight)
+		assert.Equal(t, uint64(100*39), stats.Succeeded)
+		assert.Zero(t, stats.Lateness.Max)
+		assert.Empty(t, stats.Stops)
+		time.Sleep(time.Hour) // lets the three go
+	})
+}
+
+func TestADueBeatIsNotGivenUpBeforeItIsTried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// Nothing is proved of the second lease, and its turn comes after the last
+		// instant that its remaining_ttl_ms allows. The server may know better.
+		w := scripted(60_000, func(c *wireCall) (*http.Response, bool) {
+			if c.op == "extend" && c.id == "first" {
+				time.Sleep(6 * time.Second)
+			}
+			return nil, false
+		})
+		m := manage(t, w, WithMaxInFlight(1), WithExtendTimeout(7*time.Second))
+		untimed := func(id string, remaining int64) *Lease {
+			h := handover(m.clock, ptr(remaining))
+			h.Created.ReservationID, h.Meta = &id, client.Meta{}
+			l, err := m.Keep(h)
+			require.NoError(t, err)
+			return l
+		}
+		untimed("first", 60_000)
+		second := untimed("second", 4_000)
+		time.Sleep(5 * time.Second)
+		assert.False(t, isClosed(second.Done()))
+		time.Sleep(2 * time.Second)
+		assert.NoError(t, second.Err())
+		assert.Equal(t, 59*time.Second, second.Lead())
+	})
+}
+
+func TestAStopAfterASuccessNamesNoOldFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w *wire
+		w = scripted(60_000, onExtend(&w, func(n int, _ *wireCall) *http.Response {
+			if n == 1 {
+				return reply(503, "")
+			}
+			return replyExtended(10_000)
+		}))
+		l := acquire(t, manage(t, w, WithExtendTimeout(7*time.Second)), 60_000)
+		<-l.Done()
+		stop := stopOf(t, l)
+		assert.Equal(t, StopLeaseTooShort, stop.Reason)
+		assert.Equal(t, 3, stop.Attempts)
+		assert.NoError(t, stop.Err)
+		assert.NoError(t, stop.Unwrap())
+		assert.Equal(t, 10*time.Second, stop.Lead)
+		assert.ErrorContains(t, stop, `reservation "rsv" stopped (lease-too-short) after 3 extends with 10s of lead left, finish-within-lead`)
+	})
+}
+
 func TestBeatsWaitForASlotTheFirstToExpireFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := scripted(60_000, func(c *wireCall) (*http.Response, bool) {
@@ -297,6 +374,27 @@ func TestBeatsWaitForASlotTheFirstToExpireFirst(t *testing.T) {
 		assert.Equal(t, 2*time.Second, stats.QueueWait.Max)
 		assert.Equal(t, time.Second, stats.QueueWait.Mean())
 		assert.Equal(t, uint64(3), stats.Succeeded)
+	})
+}
+
+func TestALeaseStoppedInTheQueueSendsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := scripted(60_000, func(c *wireCall) (*http.Response, bool) {
+			if c.op == "extend" {
+				time.Sleep(6 * time.Second)
+			}
+			return nil, false
+		})
+		m := manage(t, w, WithMaxInFlight(1), WithExtendTimeout(7*time.Second))
+		acquireAs(t, m, w, "hog")
+		queued := acquireAs(t, m, w, "queued")
+		time.Sleep(46 * time.Second)
+		require.Equal(t, 1, m.Stats().Due)
+		queued.Stop()
+		assert.True(t, isClosed(queued.Done()))
+		assert.Zero(t, m.Stats().Due)
+		time.Sleep(10 * time.Second)
+		assert.Len(t, w.sent("extend"), 1)
 	})
 }
 

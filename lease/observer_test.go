@@ -341,15 +341,21 @@ func TestJitterSpreadsLeasesAndOnlyShortens(t *testing.T) {
 		for i := range 100 {
 			acquireAs(t, m, w, strconv.Itoa(i))
 		}
-		time.Sleep(45 * time.Second)
-		synctest.Wait()
-		instants := map[time.Duration]bool{}
-		for _, c := range w.sent("extend")[:100] {
-			at := c.at.Sub(start)
-			assert.LessOrEqual(t, at, 45*time.Second)
-			assert.GreaterOrEqual(t, at, 36*time.Second)
-			instants[at] = true
+		time.Sleep(90 * time.Second)
+		beats := map[string][]time.Duration{}
+		for _, c := range w.sent("extend") {
+			beats[c.id] = append(beats[c.id], c.at.Sub(start))
 		}
-		assert.Greater(t, len(instants), 50)
+		first, second := map[time.Duration]bool{}, map[time.Duration]bool{}
+		for id, at := range beats {
+			require.GreaterOrEqual(t, len(at), 2, id)
+			for _, wait := range []time.Duration{at[0], at[1] - at[0]} {
+				assert.LessOrEqual(t, wait, 45*time.Second)
+				assert.GreaterOrEqual(t, wait, 36*time.Second)
+			}
+			first[at[0]], second[at[1]-at[0]] = true, true
+		}
+		assert.Greater(t, len(first), 50)
+		assert.Greater(t, len(second), 50)
 	})
 }

@@ -110,32 +110,43 @@ func TestCommitJoinsTheExtendInFlight(t *testing.T) {
 	})
 }
 
-func TestCommitDoesNotWaitForATransportThatNeverLetsGo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		letGo := make(chan struct{})
-		w := scripted(60_000, func(c *wireCall) (*http.Response, bool) {
-			if c.op == "extend" {
-				<-letGo
-				return replyExtended(60_000), true
-			}
-			return nil, false
-		})
-		m := manage(t, w, WithExtendTimeout(3*time.Second))
-		l := acquire(t, m, 60_000)
-		time.Sleep(54 * time.Second)
-		start := time.Now()
-		_, err := l.Commit(t.Context(), tokens(1))
-		require.NoError(t, err)
-		assert.Equal(t, 3*time.Second, time.Since(start))
-		assert.False(t, isClosed(l.Done()), "the extend has not returned")
+func TestALateAnswerChangesNothing(t *testing.T) {
+	for name, late := range map[string]*http.Response{
+		"success": replyExtended(60_000), "failure": reply(503, ""), "end": replyRefused(410, gen.ErrorCodeReservationExpired),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				letGo := make(chan struct{})
+				w := scripted(60_000, func(c *wireCall) (*http.Response, bool) {
+					if c.op == "extend" {
+						c.deaf = true // a transport that ignores cancellation
+						<-letGo
+						return late, true
+					}
+					return nil, false
+				})
+				m := manage(t, w, WithExtendTimeout(3*time.Second))
+				l := acquire(t, m, 60_000)
+				time.Sleep(54 * time.Second)
+				start := time.Now()
+				_, err := l.Commit(t.Context(), tokens(1))
+				require.NoError(t, err)
+				assert.Equal(t, 3*time.Second, time.Since(start), "waited for as long as an attempt may take")
+				assert.False(t, isClosed(l.Done()), "the extend has not returned")
 
-		lead := l.Lead()
-		close(letGo)
-		synctest.Wait()
-		assert.True(t, isClosed(l.Done()))
-		assert.Equal(t, lead, l.Lead(), "a late answer changes nothing")
-		assert.Zero(t, m.Stats().Succeeded)
-	})
+				lead := l.Lead()
+				close(letGo)
+				synctest.Wait()
+				assert.True(t, isClosed(l.Done()))
+				assert.Equal(t, lead, l.Lead())
+				assert.NoError(t, l.Err())
+				assert.Zero(t, m.Stats().Succeeded+m.Stats().Failed)
+				time.Sleep(time.Hour)
+				assert.Len(t, w.sent("extend"), 1)
+				assert.False(t, isClosed(l.Lost()))
+			})
+		})
+	}
 }
 
 func TestCommitOutlivesACancelledCaller(t *testing.T) {
