@@ -156,8 +156,8 @@ func debts() []suite.Check {
 				t.Given(t.Do(ctx, t.Commit(res, res.Amount+1)), http.StatusOK)
 				t.Given(t.Do(ctx, t.Release(other)), http.StatusOK)
 				owing := t.Books(ctx, b)
-				t.Ground(owing.Debt == 1, "a debt of 1 after a commit of 1 more than there was")
-				t.NoError(t.Controller().RepayDebt(ctx, b, owing.Debt))
+				t.Ground(owing.Debt == 1 || owing.Hides.Debt, "a debt of 1 after a commit of 1 more than there was")
+				t.NoError(t.Controller().RepayDebt(ctx, b, 1))
 				reserved(ctx, t, t.Create(b, 1))
 			},
 		},
