@@ -26,6 +26,13 @@
 //   - Independence. No package state: two servers share nothing. New runs no
 //     goroutine and opens no socket; Start ends with its test.
 //
+// Tenants, keys and budgets come from options (WithTenant, WithBudget), from a
+// YAML file (WithConfigFile, ConfigTemplate), from methods at run time
+// (AddTenant, AddBudget), or over HTTP: through the reference stack's own admin
+// routes, so that scripts written for it run unchanged, and through /_mock
+// routes for the rest, which ControlAPI describes. The command
+// mockserver/cmd/cycles-mock is this package as a process.
+//
 // What it is not: it keeps nothing on disk, authorizes by key alone (the
 // permissions of a key are stored, not enforced, as in the reference server),
 // sets no rate limits of its own, and makes no evidence. Do not put it in front

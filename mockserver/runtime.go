@@ -2,6 +2,7 @@ package mockserver
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/cycles-protocol/cycles-go/gen"
 	"github.com/cycles-protocol/cycles-go/mockserver/internal/ledger"
@@ -16,12 +17,7 @@ func (s *Server) change(f func(l *ledger.Ledger, now int64) error) error {
 
 // AddTenant adds a tenant with its keys.
 func (s *Server) AddTenant(t Tenant) error {
-	return s.change(func(l *ledger.Ledger, now int64) error {
-		if err := addTenant(l, now, t); err != nil || t.Status == "" {
-			return err
-		}
-		return setTenantStatus(l, now, t.ID, t.Status)
-	})
+	return s.add(&contents{tenants: []Tenant{t}})
 }
 
 // SetTenantStatus suspends, reopens or closes a tenant. Closing is final and
@@ -102,6 +98,36 @@ func (s *Server) Balance(scope string, unit gen.UnitEnum) (Balance, error) {
 		out = Balance{
 			Allocated: b.Allocated, Remaining: b.Remaining(), Reserved: b.Reserved, Spent: b.Spent, Debt: b.Debt,
 			OverdraftLimit: b.OverdraftLimit, OverLimit: b.OverLimit(), Status: BudgetStatus(b.Status),
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Reservation is a reservation at one moment; see Server.Reservation.
+type Reservation struct {
+	ID, Tenant, ScopePath string
+	Status                gen.ReservationStatus
+	Unit                  gen.UnitEnum
+	// Reserved is what is or was held, Committed what was charged.
+	Reserved, Committed  int64
+	CreatedAt, ExpiresAt time.Time
+	// Extensions is how often the expiry was moved; replays do not count.
+	Extensions int
+}
+
+// Reservation returns a reservation in any state, expired ones too.
+func (s *Server) Reservation(id string) (Reservation, error) {
+	var out Reservation
+	err := s.change(func(l *ledger.Ledger, now int64) error {
+		r, d := l.Inspect(now, id)
+		if d != nil {
+			return failed(d)
+		}
+		out = Reservation{
+			ID: r.ID, Tenant: r.Tenant(), ScopePath: r.Path, Status: r.Status, Unit: r.Unit,
+			Reserved: r.Estimate, Committed: r.Committed,
+			CreatedAt: time.UnixMilli(r.CreatedAt), ExpiresAt: time.UnixMilli(r.ExpiresAt), Extensions: int(r.Extensions),
 		}
 		return nil
 	})

@@ -1,7 +1,6 @@
 package mockserver
 
 import (
-	"slices"
 	"time"
 
 	"github.com/cycles-protocol/cycles-go/gen"
@@ -84,9 +83,13 @@ func (s *Server) Seed(yaml []byte) error {
 func (s *Server) seed(doc *seedDoc) error {
 	var c contents
 	c.add(doc)
-	faults := slices.Clone(c.faults)
-	for i := range faults {
-		if err := faults[i].complete(); err != nil {
+	return s.add(&c)
+}
+
+// add puts contents into the running server, all of them or nothing.
+func (s *Server) add(c *contents) error {
+	for _, f := range c.faults {
+		if err := f.complete(); err != nil {
 			return err
 		}
 	}
@@ -98,8 +101,8 @@ func (s *Server) seed(doc *seedDoc) error {
 		return err
 	}
 	s.ledger = l
-	for _, f := range faults {
-		_, _ = s.faults.inject(f)
+	for _, f := range c.faults {
+		_, _ = s.faults.inject(f) // checked above
 	}
 	return nil
 }

@@ -79,6 +79,48 @@ func TestSeedAddsAllOrNothing(t *testing.T) {
 	w.commit(id, "c", 1).ok()
 }
 
+func TestProvisioningAtRunTimeIsAllOrNothing(t *testing.T) {
+	w := acme(t, plenty)
+	id := w.held("k", 10)
+	require.Error(t, w.AddTenant(mockserver.Tenant{ID: "globex", Keys: []string{"globex-key", "acme-key"}}))
+	w.as("globex-key").list("").fails(401, gen.ErrorCodeUnauthorized)
+	require.Error(t, w.AddTenant(mockserver.Tenant{ID: "globex", Policy: mockserver.Policy{MaxLead: -1}}))
+	require.NoError(t, w.AddTenant(mockserver.Tenant{ID: "globex", Keys: []string{"globex-key"}, Status: mockserver.TenantSuspended}))
+	w.as("globex-key").list("").fails(401, gen.ErrorCodeUnauthorized)
+	for _, err := range []error{
+		w.SetTenantStatus("nobody", mockserver.TenantActive), w.SetTenantStatus("acme", "OPEN"),
+		w.SetPolicy("nobody", mockserver.Policy{}), w.SetPolicy("acme", mockserver.Policy{MaxTTL: 1}),
+		w.AddKey("nobody", "x"), w.AddKey("acme", " "), w.RevokeKey("nobody"),
+		w.AddBudget(plenty), w.AddBudget(mockserver.Budget{Scope: "agent:x"}),
+		w.SetBudgetStatus("tenant:nobody", usd, mockserver.BudgetFrozen), w.SetBudgetStatus("tenant:acme", usd, "ICY"),
+		w.AddScopePolicy(mockserver.ScopePolicy{Pattern: "x"}), w.AddScopePolicy(mockserver.ScopePolicy{Pattern: "tenant:acme", MaxTTL: 1}),
+	} {
+		assert.Error(t, err)
+	}
+	_, err := w.Balance("tenant:nobody", usd)
+	require.Error(t, err)
+	_, err = w.Reservation("nobody")
+	require.Error(t, err)
+	w.commit(id, "c", 1).ok()
+}
+
+func TestReservationForATest(t *testing.T) {
+	w := acme(t, plenty)
+	id := w.held("k", 10, `"ttl_ms":2000`)
+	w.extend(id, "x", 1000).ok()
+	w.extend(id, "x", 1000).ok()
+	r, err := w.Reservation(id)
+	require.NoError(t, err)
+	assert.Equal(t, mockserver.Reservation{
+		ID: id, Tenant: "acme", ScopePath: "tenant:acme", Status: gen.ReservationStatusActive, Unit: usd, Reserved: 10,
+		CreatedAt: epoch, ExpiresAt: epoch.Add(3 * time.Second), Extensions: 1,
+	}, r)
+	w.Advance(time.Minute)
+	r, err = w.Reservation(id)
+	require.NoError(t, err)
+	assert.Equal(t, gen.ReservationStatusExpired, r.Status)
+}
+
 func TestCounters(t *testing.T) {
 	w := acme(t, plenty)
 	id := w.held("k", 10)

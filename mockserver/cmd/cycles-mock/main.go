@@ -12,6 +12,18 @@
 // wins. It exits with 0 after a signal, with 1 when serving failed, and with 2
 // when it could not start: a wrong flag, a configuration that is refused, a
 // port that is in use.
+//
+// In CI, start it in the background and wait until it is ready; quickstart.sh
+// beside this file does all of that in full:
+//
+//	go build -o cycles-mock github.com/cycles-protocol/cycles-go/mockserver/cmd/cycles-mock
+//	./cycles-mock serve &
+//	until curl -fs http://127.0.0.1:7878/actuator/health/readiness; do sleep 0.1; done
+//	go test ./...
+//	kill $!
+//
+// GET /_mock/openapi.yaml describes what a running server can be told: the time,
+// faults, snapshots.
 package main
 
 import (

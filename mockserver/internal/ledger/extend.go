@@ -43,10 +43,10 @@ func (l *Ledger) Extend(now int64, q *Extend) (Extended, *Denial) {
 	if now > r.ExpiresAt {
 		return Extended{}, expired()
 	}
-	if r.extensions >= r.maxExtensions {
-		return Extended{}, deny(gen.ErrorCodeMaxExtensionsExceeded, "the reservation was extended %d times, which is all it may", r.extensions)
+	if r.Extensions >= r.maxExtensions {
+		return Extended{}, deny(gen.ErrorCodeMaxExtensionsExceeded, "the reservation was extended %d times, which is all it may", r.Extensions)
 	}
-	r.extensions++
+	r.Extensions++
 	r.ExpiresAt = r.granted(now, q.By)
 	out := Extended{
 		ExpiresAt: r.ExpiresAt,

@@ -17,6 +17,16 @@ func (l *Ledger) Get(now int64, tenant, id string) (Reservation, *Denial) {
 	return *r, nil
 }
 
+// Inspect returns a copy of one reservation in any state, whoever owns it.
+func (l *Ledger) Inspect(now int64, id string) (Reservation, *Denial) {
+	l.step(now)
+	r, d := l.owned("", id)
+	if d != nil {
+		return Reservation{}, d
+	}
+	return *r, nil
+}
+
 // BalanceQuery selects budgets by segments of their scope.
 type BalanceQuery struct {
 	Level [levelCount]string // "" selects all

@@ -21,13 +21,13 @@ type Reservation struct {
 	CreatedAt           int64
 	ExpiresAt           int64
 	FinalizedAt         int64 // 0 unless COMMITTED or RELEASED
+	Extensions          int64 // applied so far
 	Metadata            json.RawMessage
 	CommittedMetadata   json.RawMessage
 
 	account       *account
 	overage       gen.CommitOveragePolicy
 	grace         int64
-	extensions    int64
 	maxExtensions int64
 	holds         []hold
 	// What the create answered, beyond the fields above.
