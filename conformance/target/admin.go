@@ -86,6 +86,10 @@ func (a *Admin) fixture(ctx context.Context, made *Provisioned, spec Spec, id st
 	}
 	for i, b := range f.Budgets {
 		over, err := a.budget(ctx, b, spec.Budgets[i])
+		var refused *adminError
+		if spec.Kind == Tenantless && errors.As(err, &refused) {
+			return nil, nil // the server has no such scopes
+		}
 		if err != nil || over != (spec.Kind == OverLimit) {
 			return nil, err
 		}

@@ -16,6 +16,7 @@ const (
 	Nested          Kind = "nested"
 	NestedOverdraft Kind = "nested-overdraft"
 	Twin            Kind = "twin"
+	Tenantless      Kind = "tenantless"
 
 	SoleUnit     Kind = "sole-unit"
 	Unbudgeted   Kind = "unbudgeted"
@@ -91,6 +92,7 @@ func Catalogue() []Spec {
 			About: "two fresh budgets, one without overdraft outside and one with an overdraft limit inside it"},
 		{Kind: Twin, Exclusive: true, Budgets: []BudgetSpec{{Allocated: 1000}, {Allocated: 1000, OtherUnit: true}},
 			About: "two fresh budgets on the same scope in two units"},
+		{Kind: Tenantless, Exclusive: true, Budgets: one(1000, 0), About: "a fresh budget of tenant a on a scope that names no tenant, if the server has such scopes"},
 
 		{Kind: SoleUnit, Budgets: one(plenty, 0), About: "a funded budget that is the only one on all its scopes, so that every other unit is the wrong one"},
 		{Kind: Unbudgeted, Budgets: []BudgetSpec{{}}, About: "a subject of tenant a none of whose scopes has a budget in any unit (a budget entry with a subject and no amounts)"},

@@ -43,13 +43,17 @@ func (b *Budget) ScopePath() string {
 
 // Layout lays the budgets of a wanted fixture out below a tenant: each fixture
 // in a workspace of its own named after its id, no budget on the tenant, so
-// that no two fixtures touch. Provisioners share it.
+// that no two fixtures touch. A workspace without a tenant has the tenant's name
+// in its own, since others may have one too. Provisioners share it.
 func Layout(tenant Tenant, spec Spec, id string) []*Budget {
 	var (
 		budgets []*Budget
 		subject = map[string]string{"tenant": tenant.ID, "workspace": id}
 		unit    = "USD_MICROCENTS"
 	)
+	if spec.Kind == Tenantless {
+		subject = map[string]string{"workspace": tenant.ID + "-" + id}
+	}
 	for _, b := range spec.Budgets {
 		subject = maps.Clone(subject)
 		if b.Inner {

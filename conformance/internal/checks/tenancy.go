@@ -148,6 +148,27 @@ func visibility() []suite.Check {
 				t.WantBooks(ctx, b, before)
 			},
 		},
+		{
+			ID:          "tenancy.tenantless-budget",
+			Level:       suite.Must,
+			Section:     "AUTH & TENANCY",
+			Lines:       []int{44, 47, 50},
+			Requirement: "A budget on a scope that names no tenant is one tenant's all the same: the key of another holds nothing of it and is shown nothing of it.",
+			Needs:       []target.Kind{target.TenantB, target.Tenantless},
+			Ops:         []suite.Op{suite.Create, suite.Release},
+			Run: func(ctx context.Context, t *suite.T) {
+				b := t.Budget(target.Tenantless)
+				mine := t.Do(ctx, t.Create(b, 1))
+				if mine.Status != http.StatusOK {
+					t.Skip("the server has no scopes without a tenant: it answers %s", suite.Describe(mine))
+				}
+				a := t.Do(ctx, t.Create(b, 1).As(t.TenantB()))
+				_, shown := suite.BooksIn(a, b)
+				t.True(a, !shown, "no balance of another tenant's budget", "%s", suite.Describe(a))
+				t.Given(t.Do(ctx, t.Release(t.Made(b, mine))), http.StatusOK)
+				reserved(ctx, t, t.Create(b, b.Allocated))
+			},
+		},
 	}
 }
 

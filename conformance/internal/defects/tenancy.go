@@ -127,6 +127,43 @@ func tenancy() []Defect {
 				}
 			}),
 		},
+		{
+			ID:    "tenancy.tenantless-is-shared",
+			About: "scopes without a tenant are the same for all tenants",
+			Fails: []string{"tenancy.tenantless-budget"},
+			Wrap: remembering(func() rule {
+				var keys memory[string]
+				return func(r *suite.Request, next server) *suite.Answer {
+					if tenant, _ := suite.Lookup(any(r.Body), "subject.tenant"); live(r) && tenant == nil {
+						key, _ := keys.first("", r.Header.Get(suite.HeaderKey))
+						r = r.WithKey(key)
+					}
+					return next(r)
+				}
+			}),
+		},
+		{
+			ID:    "tenancy.tenantless-shows-others",
+			About: "a reservation without a tenant that is refused shows the balance of whoever has one there",
+			Fails: []string{"tenancy.tenantless-budget"},
+			Wrap: remembering(func() rule {
+				var shown memory[any]
+				return func(r *suite.Request, next server) *suite.Answer {
+					a := next(r)
+					tenant, _ := suite.Lookup(any(r.Body), "subject.tenant")
+					switch balances, _ := a.Get("balances"); {
+					case !live(r) || tenant != nil:
+					case a.Status == http.StatusOK:
+						shown.first("", balances)
+					case a.Status == http.StatusNotFound:
+						if balances, was := shown.get(""); was {
+							return both(success(allowed), set("balances", balances))(r, a)
+						}
+					}
+					return a
+				}
+			}),
+		},
 	}
 }
 
