@@ -214,10 +214,11 @@ func decideChecks() []suite.Check {
 			Requirement: "A reason_code belongs to a DENY; what is allowed has none, and neither has an error.",
 			Ops:         createOnly(),
 			Watch: func(a *suite.Answer) (bool, []suite.Wrong) {
-				if a.Request.Op != suite.Decide && a.Request.Op != suite.Create {
+				reason, _ := a.Get("reason_code")
+				if a.Request.Op != suite.Decide && a.Request.Op != suite.Create || reason == nil && a.Decision() == "" {
 					return false, nil
 				}
-				if reason, _ := a.Get("reason_code"); reason != nil && a.Decision() != "DENY" {
+				if reason != nil && a.Decision() != "DENY" {
 					return true, []suite.Wrong{{Where: string(a.Request.Op) + " reason_code", What: "is there though the answer is no DENY"}}
 				}
 				return true, nil

@@ -63,7 +63,7 @@ func remaining() []suite.Check {
 			Requirement: "A dry run and a DENY have no remaining_ttl_ms.",
 			Ops:         createOnly(),
 			Watch: func(a *suite.Answer) (bool, []suite.Wrong) {
-				if a.Request.Op != suite.Create || a.Request.Body["dry_run"] != true && a.Decision() != "DENY" {
+				if a.Request.Op != suite.Create || a.Decision() == "" || a.Request.Body["dry_run"] != true && a.Decision() != "DENY" {
 					return false, nil
 				}
 				if left, _ := a.Get("remaining_ttl_ms"); left != nil {
