@@ -19,6 +19,7 @@ func (s *Settler) Flush(ctx context.Context) error {
 	s.hurry(s.clock.Now())
 	// A sweep that is under way may already have passed what is to be settled.
 	sweep := s.sweeps.begun + 1
+	s.sweeps.wanted = sweep
 	s.start()
 	clean := func() bool {
 		return len(s.pending) == 0 && (s.dir == nil || s.sweeps.done >= sweep && s.sweeps.left == 0)

@@ -5,37 +5,36 @@ import (
 	"time"
 )
 
+// hold keeps the background from a settlement while it is tried. It comes before
+// the record is written, so that no sweep takes the record for somebody else's.
+func (s *Settler) hold(x *Settlement) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue.remove(x)
+	if _, known := s.pending[x]; !known {
+		s.pending[x] = struct{}{}
+		s.names[x.name]++
+	}
+}
+
 // follow takes note of what an attempt led to: what is pending is tried again
-// when it is due. The caller has the settlement's turn.
+// when it is due. The caller has the settlement's turn, and has held it.
 func (s *Settler) follow(x *Settlement) {
 	ended, due := x.ended(), x.dueAt()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, known := s.pending[x]
-	switch {
-	case ended && known:
+	if ended {
 		delete(s.pending, x)
 		if s.names[x.name]--; s.names[x.name] == 0 {
 			delete(s.names, x.name)
 		}
-	case !ended:
-		if !known {
-			s.pending[x] = struct{}{}
-			s.names[x.name]++
-		}
+	} else {
 		x.queuedFor = due
 		s.queue.add(x)
 		s.start()
 	}
 	s.announce()
 	s.poke()
-}
-
-// unqueue keeps the background from a settlement that is being tried.
-func (s *Settler) unqueue(x *Settlement) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.queue.remove(x)
 }
 
 // announce wakes those who wait for something to end. Called with the mutex
@@ -138,7 +137,7 @@ func (s *Settler) retry(x *Settlement) {
 	x.turn <- struct{}{}
 	tried := !x.ended() && s.ctx.Err() == nil
 	if tried {
-		s.unqueue(x)
+		s.hold(x)
 		x.advance(s.ctx)
 		s.follow(x)
 	}

@@ -23,6 +23,8 @@ type sweeps struct {
 	failures int
 	// begun and done number the sweeps; left is what the last one left.
 	begun, done, left int64
+	// wanted is the sweep that somebody waits for.
+	wanted int64
 	// stuck are the keys of records, by file name, that cannot be moved away.
 	stuck map[string]string
 }
@@ -50,6 +52,9 @@ func (s *Settler) sweep() {
 	p.next = now.Add(wait)
 	if floored && floor.Before(p.next) {
 		p.next = floor
+	}
+	if p.done < p.wanted {
+		p.next = now
 	}
 	s.announce()
 	s.poke()
@@ -89,6 +94,10 @@ func (s *Settler) replay(ctx context.Context) (left, settled int64) {
 		right.Touch()
 		attempts.Go(func() {
 			defer func() { <-s.foundSlots }()
+			if refused.Load() {
+				counts.left.Add(1)
+				return
+			}
 			switch s.replayOne(ctx, name) {
 			case replayedEnded:
 				counts.settled.Add(1)

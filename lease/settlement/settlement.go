@@ -70,7 +70,7 @@ func (x *Settlement) Settle(ctx context.Context) (Result, error) {
 		return result, result.err()
 	}
 	if x.open() {
-		x.settler.unqueue(x)
+		x.settler.hold(x)
 		x.advance(ctx)
 		x.settler.follow(x)
 	}

@@ -157,7 +157,7 @@ func TestAnswersToAnEvent(t *testing.T) {
 			result, err := w.begin(w.settler(settlement.WithoutBackground()), spend).Settle(t.Context())
 			assert.Equal(t, c.want, result.Disposition)
 			assert.Equal(t, c.want == settlement.RecoveredByEvent, err == nil)
-			assert.Equal(t, 2, result.Attempts, "the event follows the 410 at once")
+			assert.Equal(t, 2, result.Attempts, "the event follows the 410 at once: %v", err)
 			assert.Equal(t, map[settlement.Disposition]map[string]int{
 				settlement.RecoveredByEvent: {}, settlement.Pending: {".json": 1}, settlement.Rejected: {".dead": 1},
 			}[c.want], w.files())

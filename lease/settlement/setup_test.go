@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -28,9 +30,8 @@ import (
 
 const (
 	memoryURL = "http://budget.test"
-	// fingerprint of tenant demo at memoryURL.
-	ttl   = 60 * time.Second
-	grace = 5 * time.Second
+	ttl       = 60 * time.Second
+	grace     = 5 * time.Second
 )
 
 // world is a server in memory, a journal directory, and clients between them.
@@ -43,14 +44,48 @@ type world struct {
 
 func newWorld(t testing.TB, opts ...mockserver.Option) *world {
 	srv := mockserver.New(opts...)
-	return &world{t: t, srv: srv, base: t.TempDir(), wire: &wire{next: srv.Transport()}}
+	w := &world{t: t, srv: srv, base: t.TempDir(), wire: borrowWire(t)}
+	w.wire.next = srv.Transport()
+	t.Cleanup(func() { returnWire(w.wire) })
+	return w
+}
+
+// Making out a client's fingerprint is slow on purpose, so clients and the wire
+// they hang on go from one test to the next.
+var spareWires struct {
+	mu  sync.Mutex
+	all []*wire
+}
+
+func borrowWire(t testing.TB) *wire {
+	t.Helper()
+	spareWires.mu.Lock()
+	defer spareWires.mu.Unlock()
+	if last := len(spareWires.all) - 1; last >= 0 {
+		w := spareWires.all[last]
+		spareWires.all = spareWires.all[:last]
+		return w
+	}
+	w := &wire{}
+	w.client = newClient(t, w)
+	return w
+}
+
+func returnWire(w *wire) {
+	w.mu.Lock()
+	w.next, w.intercept, w.onRequest, w.sent = nil, nil, nil, nil
+	w.mu.Unlock()
+	spareWires.mu.Lock()
+	defer spareWires.mu.Unlock()
+	spareWires.all = append(spareWires.all, w)
 }
 
 // wire passes requests on, unless a test takes them out.
 type wire struct {
-	next http.RoundTripper
+	client *client.Client
 
-	mu sync.Mutex
+	mu   sync.Mutex
+	next http.RoundTripper
 	// intercept answers instead of the server when it returns something.
 	intercept func(*http.Request) (*http.Response, error)
 	// onRequest sees each request before it leaves.
@@ -97,7 +132,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	w.mu.Lock()
 	w.sent = append(w.sent, sentRequest{r.URL.Path, string(body), time.Now()})
-	intercept, onRequest := w.intercept, w.onRequest
+	next, intercept, onRequest := w.next, w.intercept, w.onRequest
 	w.mu.Unlock()
 	if onRequest != nil {
 		onRequest(r)
@@ -107,7 +142,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 			return resp, err
 		}
 	}
-	return w.next.RoundTrip(r)
+	return next.RoundTrip(r)
 }
 
 func (w *wire) set(intercept func(*http.Request) (*http.Response, error)) {
@@ -149,6 +184,9 @@ func refusal(code gen.ErrorCode) string {
 
 func (w *world) client(opts ...client.Option) *client.Client {
 	w.t.Helper()
+	if len(opts) == 0 {
+		return w.wire.client
+	}
 	return newClient(w.t, w.wire, opts...)
 }
 
@@ -224,10 +262,12 @@ func (w *world) requests(op mockserver.Operation) []mockserver.Request {
 	return w.srv.Requests(mockserver.Match{Operation: op})
 }
 
+// fingerprint of tenant demo at memoryURL, which TestKnownFingerprints checks
+// the making of.
+const fingerprint = "06d99bf9bf9e34be"
+
 // dir is the directory of the identity that the world's clients have.
-func (w *world) dir() string {
-	return filepath.Join(w.base, w.client().JournalIdentity().Fingerprint())
-}
+func (w *world) dir() string { return filepath.Join(w.base, fingerprint) }
 
 // files lists the journal by the endings of its names.
 func (w *world) files() map[string]int {
@@ -239,7 +279,9 @@ func (w *world) files() map[string]int {
 	require.NoError(w.t, err)
 	endings := map[string]int{}
 	for _, e := range entries {
-		endings[filepath.Ext(e.Name())]++
+		if e.Name() != "sweep.claim" { // a sweep is just looking
+			endings[filepath.Ext(e.Name())]++
+		}
 	}
 	return endings
 }
@@ -309,11 +351,15 @@ func (n *notes) option() settlement.Option {
 	})
 }
 
-func (n *notes) dispositions() []settlement.Disposition {
+func (n *notes) results() []settlement.Result {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	return slices.Clone(n.all)
+}
+
+func (n *notes) dispositions() []settlement.Disposition {
 	var all []settlement.Disposition
-	for _, r := range n.all {
+	for _, r := range n.results() {
 		all = append(all, r.Disposition)
 	}
 	return all
@@ -321,4 +367,26 @@ func (n *notes) dispositions() []settlement.Disposition {
 
 func timeout(t testing.TB, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(t.Context(), d)
+}
+
+// logBuffer keeps what was logged.
+type logBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+func (b *logBuffer) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
