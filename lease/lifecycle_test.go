@@ -70,6 +70,7 @@ func TestStoppedAndTakenOverAgainBeatsOnce(t *testing.T) {
 			time.Sleep(45 * time.Second) // to the instant of a beat
 			l.Stop()
 		}
+		synctest.Wait() // a beat that was just leaving has left
 		before := len(w.sent("extend"))
 		l, err := m.Keep(handover(m.clock, ptr(int64(60_000))))
 		require.NoError(t, err)

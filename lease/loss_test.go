@@ -55,6 +55,7 @@ func TestUnprovenWhileTheExtendIsInFlightAndProvedAgain(t *testing.T) {
 		seen := &steps{}
 		m := manage(t, w, WithExtendTimeout(5*time.Second), WithObserver(seen))
 		l := acquire(t, m, 60_000)
+		work := l.Context(t.Context())
 		time.Sleep(999 * time.Millisecond)
 		synctest.Wait()
 		assert.Empty(t, seen.of(StepUnproven))
@@ -63,6 +64,7 @@ func TestUnprovenWhileTheExtendIsInFlightAndProvedAgain(t *testing.T) {
 		require.Len(t, seen.of(StepUnproven), 1, "at the very instant the lead is used up")
 		assert.Zero(t, l.Lead())
 		assert.False(t, isClosed(l.Lost()), "unproven is not lost")
+		assert.NoError(t, work.Err(), "the policy is to warn")
 		assert.False(t, isClosed(l.Done()))
 
 		time.Sleep(2 * time.Second)

@@ -61,7 +61,6 @@ var managerMutants = []mutant{
 	{"no stop is a loss", "loss.go", "	if d.reason.gone() {\n", "	if false {\n"},
 	{"an end without extensions is a loss", "stoperror.go", "return r.Permanent() && r != StopMaxExtensions", "return r.Permanent()"},
 	{"a stopped lease is not watched", "loss.go", "	m.watch(l, now)\n	m.place(l, now)\n}\n\n// halt", "	m.forget(l)\n}\n\n// halt"},
-	{"a finished lease is watched", "loss.go", "	m.quit(l, phaseFinished)\n	m.forget(l)\n", "	m.quit(l, phaseFinished)\n	m.place(l, now)\n"},
 	{"a finished extend is not cancelled", "loss.go", "	if l.cancelFlight != nil {\n		l.cancelFlight()\n	}\n", ""},
 	{"done while an extend is under way", "loss.go", "return !l.beating() && l.cancelFlight == nil", "return !l.beating()"},
 	{"a finished lease is still kept", "loss.go", "	delete(m.leases, l.id)\n", ""},
