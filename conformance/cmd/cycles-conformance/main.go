@@ -19,7 +19,9 @@ func main() {
 	context.AfterFunc(ctx, stop)
 	c := &command.Command{
 		Stdout: os.Stdout, Stderr: os.Stderr, LookupEnv: os.LookupEnv, Terminal: terminal(os.Stderr) && terminal(os.Stdout),
-		Mock: func(virtual bool) conformance.Target { return mocktarget.New(virtual) },
+		Mock: func(virtual, legacy bool) conformance.Target {
+			return mocktarget.New(mocktarget.Options{Virtual: virtual, Legacy: legacy})
+		},
 	}
 	os.Exit(c.Main(ctx, os.Args[1:]))
 }

@@ -18,8 +18,9 @@ type Command struct {
 	// Terminal says that Stderr is a terminal, which shows progress and colors.
 	Terminal bool
 	// Mock makes a target with everything in it, for "run --provision mock".
-	// virtual asks for one with a virtual clock. Nil means that there is none.
-	Mock func(virtual bool) conformance.Target
+	// virtual asks for a virtual clock, legacy for the manners of edition 0.1.25.
+	// Nil means that there is none.
+	Mock func(virtual, legacy bool) conformance.Target
 }
 
 // usageError is a mistake in the arguments.

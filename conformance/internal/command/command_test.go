@@ -36,10 +36,14 @@ func callIn(t *testing.T, ctx context.Context, env map[string]string, args ...st
 	c := &Command{
 		Stdout: &out, Stderr: &errs,
 		LookupEnv: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
-		Mock:      func(virtual bool) conformance.Target { return mocktarget.New(virtual) },
+		Mock:      mock,
 	}
 	code := c.Main(ctx, args)
 	return said{code, out.String(), errs.String()}
+}
+
+func mock(virtual, legacy bool) conformance.Target {
+	return mocktarget.New(mocktarget.Options{Virtual: virtual, Legacy: legacy})
 }
 
 const one = "extend.unknown-reservation"
@@ -225,8 +229,8 @@ func TestReportThatCannotBeWrittenIsFoundOutBeforeTheRun(t *testing.T) {
 	for _, path := range []string{filepath.Join(dir, "none", "r.json"), dir, filepath.Join(os.Args[0], "r.json")} {
 		var asked bool
 		var out, errs bytes.Buffer
-		c := &Command{Stdout: &out, Stderr: &errs, LookupEnv: os.LookupEnv, Mock: func(bool) conformance.Target {
-			t := mocktarget.New(false)
+		c := &Command{Stdout: &out, Stderr: &errs, LookupEnv: os.LookupEnv, Mock: func(bool, bool) conformance.Target {
+			t := mock(false, false)
 			t.Provisioner = provisionerFunc(func() { asked = true })
 			return t
 		}}
@@ -250,7 +254,7 @@ func (f provisionerFunc) Provision(context.Context, target.Wanted) (*target.Prov
 
 func TestTerminalShowsProgressAndColors(t *testing.T) {
 	var out, errs bytes.Buffer
-	c := &Command{Stdout: &out, Stderr: &errs, LookupEnv: os.LookupEnv, Terminal: true, Mock: func(v bool) conformance.Target { return mocktarget.New(v) }}
+	c := &Command{Stdout: &out, Stderr: &errs, LookupEnv: os.LookupEnv, Terminal: true, Mock: mock}
 	require.Equal(t, ExitConformant, c.Main(t.Context(), []string{"run", "--provision", "mock", "--run", one, "-v"}))
 	assert.Contains(t, errs.String(), "1/1  "+one)
 	assert.True(t, strings.HasSuffix(errs.String(), "\r\x1b[K"))

@@ -28,7 +28,7 @@ func (c *Command) run(ctx context.Context, args []string) error {
 	if err := c.parse(fs, args, 0, ""); err != nil {
 		return err
 	}
-	t, err := c.target(&f.target)
+	t, err := c.target(&f.target, f.options.Legacy)
 	if err != nil {
 		return err
 	}

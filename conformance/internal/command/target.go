@@ -47,13 +47,14 @@ func (f *targetFlags) register(fs *flag.FlagSet) {
 	fs.BoolVar(&f.virtual, "virtual", false, "mock only: on a virtual clock, so that waiting takes no time")
 }
 
-// target puts the target together from file, flags and environment.
-func (c *Command) target(f *targetFlags) (conformance.Target, error) {
+// target puts the target together from file, flags and environment. legacy is
+// what the run goes by; only the mock can be made so.
+func (c *Command) target(f *targetFlags, legacy bool) (conformance.Target, error) {
 	if f.provision == "mock" {
 		if c.Mock == nil {
 			return conformance.Target{}, misuse("this build has no mock")
 		}
-		return c.Mock(f.virtual), nil
+		return c.Mock(f.virtual, legacy), nil
 	}
 	if f.virtual {
 		return conformance.Target{}, misuse("--virtual is for --provision mock: only a server whose clock can be moved")
