@@ -9,3 +9,11 @@ func WithFiles(f journal.Files) Option {
 		return nil
 	}
 }
+
+// WithSync undoes WithoutSync.
+func WithSync() Option {
+	return func(c *config) error {
+		c.noSync = false
+		return nil
+	}
+}

@@ -309,8 +309,13 @@ func (w *world) leave(name, content string) {
 // record is what another process writes about a spend.
 func (w *world) record(spend settlement.Spend, key, mode string, at time.Time) string {
 	w.t.Helper()
+	return w.recordFor(memoryURL, spend, key, mode, at)
+}
+
+func (w *world) recordFor(url string, spend settlement.Spend, key, mode string, at time.Time) string {
+	w.t.Helper()
 	content, err := json.Marshal(map[string]any{
-		"version": 1, "reservation_id": spend.ReservationID, "base_url": memoryURL, "mode": mode,
+		"version": 1, "reservation_id": spend.ReservationID, "base_url": url, "mode": mode,
 		"commit_body": map[string]any{"idempotency_key": key, "actual": spend.Commit.Actual},
 		"event_fallback_body": map[string]any{
 			"idempotency_key": key, "subject": map[string]any{"tenant": mockserver.DefaultTenant},
