@@ -90,7 +90,7 @@ func (a *Admin) fixture(ctx context.Context, made *Provisioned, spec Spec, id st
 		if spec.Kind == Tenantless && errors.As(err, &refused) {
 			return nil, nil // the server has no such scopes
 		}
-		if err != nil || over != (spec.Kind == OverLimit) {
+		if err != nil || over != (spec.Kind == OverLimit || spec.Kind == Reconcilable) {
 			return nil, err
 		}
 	}

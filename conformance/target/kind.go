@@ -17,6 +17,7 @@ const (
 	NestedOverdraft Kind = "nested-overdraft"
 	Twin            Kind = "twin"
 	Tenantless      Kind = "tenantless"
+	Reconcilable    Kind = "reconcilable"
 
 	SoleUnit     Kind = "sole-unit"
 	Unbudgeted   Kind = "unbudgeted"
@@ -93,6 +94,8 @@ func Catalogue() []Spec {
 		{Kind: Twin, Exclusive: true, Budgets: []BudgetSpec{{Allocated: 1000}, {Allocated: 1000, OtherUnit: true}},
 			About: "two fresh budgets on the same scope in two units"},
 		{Kind: Tenantless, Exclusive: true, Budgets: one(1000, 0), About: "a fresh budget of tenant a on a scope that names no tenant, if the server has such scopes"},
+		{Kind: Reconcilable, Exclusive: true, Budgets: []BudgetSpec{{Allocated: 1000, OverdraftLimit: 10, Debt: 50}},
+			About: "a budget like that of over-limit, which one check uses alone to pay its debt (needs can-repay-debt)"},
 
 		{Kind: SoleUnit, Budgets: one(plenty, 0), About: "a funded budget that is the only one on all its scopes, so that every other unit is the wrong one"},
 		{Kind: Unbudgeted, Budgets: []BudgetSpec{{}}, About: "a subject of tenant a none of whose scopes has a budget in any unit (a budget entry with a subject and no amounts)"},

@@ -209,6 +209,28 @@ func overLimits() []suite.Check {
 				wantConflict(t, t.Do(ctx, t.Create(inner, outer.Remaining+1)), "OVERDRAFT_LIMIT_EXCEEDED")
 			},
 		},
+		{
+			ID: "obstacles.over-limit-repaid", Level: suite.Must, Section: "OVERDRAFT RECONCILIATION", Lines: []int{169, 171, 1287, 1325},
+			Requirement: "Once the debt is paid down below its limit the scope is over its limit no more, by itself; once all of it is paid, reservations are allowed again.",
+			Needs:       []target.Kind{target.Reconcilable, target.CanRepayDebt}, Ops: createAndBooks(),
+			Run: func(ctx context.Context, t *suite.T) {
+				b := t.Budget(target.Reconcilable)
+				before := t.Books(ctx, b)
+				t.Ground(before.OverLimit && before.Debt > b.OverdraftLimit, "a budget whose debt is over its limit and shown")
+				wantConflict(t, t.Do(ctx, t.Create(b, 1)), "OVERDRAFT_LIMIT_EXCEEDED")
+				rest := max(b.OverdraftLimit-1, 0)
+				t.NoError(t.Controller().RepayDebt(ctx, b, before.Debt-rest))
+				below := t.Books(ctx, b)
+				t.Ground(below.Debt == rest, "a debt below its limit after a payment")
+				t.True(nil, !below.OverLimit, "is_over_limit false", "true, with %s and a limit of %d", below, b.OverdraftLimit)
+				// What is left of the debt may still stand in the way.
+				if a := t.Do(ctx, t.Create(b, 1)); a.Status != http.StatusOK {
+					wantConflict(t, a, "DEBT_OUTSTANDING")
+				}
+				t.NoError(t.Controller().RepayDebt(ctx, b, rest))
+				reserved(ctx, t, t.Create(b, 1))
+			},
+		},
 	}
 }
 

@@ -2,6 +2,7 @@ package defects
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/cycles-protocol/cycles-go/conformance/internal/suite"
 )
@@ -73,6 +74,37 @@ func obstacles() []Defect {
 					return a
 				}
 			}),
+		},
+		{
+			ID:    "obstacles.over-limit-for-ever",
+			About: "a scope that once refused a reservation for being over its limit refuses them all",
+			Fails: []string{"obstacles.over-limit-repaid"},
+			Wrap: remembering(func() rule {
+				var over memory[bool]
+				return func(r *suite.Request, next server) *suite.Answer {
+					path := strings.Join(scopesOf(r)[:min(2, len(scopesOf(r)))], " ")
+					if was, _ := over.get(path); was && live(r) {
+						return refused(409, "OVERDRAFT_LIMIT_EXCEEDED")
+					}
+					a := next(r)
+					if live(r) && a.Code() == "OVERDRAFT_LIMIT_EXCEEDED" {
+						over.swap(path, true)
+					}
+					return a
+				}
+			}),
+		},
+		{
+			ID:    "obstacles.over-limit-shown-for-ever",
+			About: "a scope that owes anything is shown to be over its limit",
+			Fails: []string{"obstacles.over-limit-repaid", "overage.overdraft-debt", "overage.overdraft-at-limit"},
+			Wrap: after(on(suite.Balances), change("balances.*", func(_ *suite.Request, v any) any {
+				debt, _ := suite.Lookup(v, "debt.amount")
+				if n, _ := suite.Integer(debt); n > 0 {
+					v.(map[string]any)["is_over_limit"] = true
+				}
+				return v
+			})),
 		},
 		{
 			ID:    "obstacles.over-limit-is-debt",
