@@ -34,9 +34,9 @@
 //	next delay     = max(0, lead floor - retry reserve)             counted from the receipt
 //
 // A server that answers 60 s to an attempt of 40 ms is next asked after 59.96 s - (2 x 7.37 s + 1 s), that is 44.22 s.
-// On a real clock a positive delay is rounded down by the few milliseconds timers may be late, so that an attempt that
-// starts late and uses up its timeout keeps its retry. When the delay comes out as 0, one extend goes at once, since it may find a longer lead on a server that adds to the
-// expiry; a second 0 in a row stops with [StopLeaseTooShort].
+// When the delay comes out as 0, one extend goes at once, since it may find a longer lead on a server that adds to the
+// expiry; a second 0 in a row stops with [StopLeaseTooShort]. On a real clock a positive delay is rounded down by how late
+// timers may be (100 ms), so that an attempt that starts late and uses up its timeout keeps its retry.
 //
 // After a timeout, connection error, 5xx or unproved 2xx, with the lead left at that moment:
 //
