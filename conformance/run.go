@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cycles-protocol/cycles-go/conformance/internal/checks"
+	"github.com/cycles-protocol/cycles-go/conformance/internal/schema"
 	"github.com/cycles-protocol/cycles-go/conformance/internal/suite"
 	"github.com/cycles-protocol/cycles-go/conformance/report"
 	"github.com/cycles-protocol/cycles-go/conformance/target"
@@ -38,7 +39,7 @@ func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 
 // allChecks are the active checks and the passive ones that judge all answers.
 func allChecks() ([]suite.Check, error) {
-	passive, err := contractChecks()
+	passive, err := schema.Checks()
 	if err != nil {
 		return nil, err
 	}

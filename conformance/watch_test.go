@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/cycles-protocol/cycles-go/conformance/internal/schema"
 	"github.com/cycles-protocol/cycles-go/conformance/internal/suite"
 	"github.com/cycles-protocol/cycles-go/conformance/report"
 	"github.com/cycles-protocol/cycles-go/conformance/target"
@@ -17,7 +18,7 @@ import (
 // withContract is the active checks and the passive ones of the contract.
 func withContract(t *testing.T, active ...suite.Check) []suite.Check {
 	t.Helper()
-	passive, err := contractChecks()
+	passive, err := schema.Checks()
 	require.NoError(t, err)
 	return append(active, passive...)
 }

@@ -97,6 +97,7 @@ func balanceFilters() []suite.Check {
 				for _, r := range []*suite.Request{bare, bare.WithQuery("limit", "10"), bare.WithQuery("include_children", "true")} {
 					t.WantError(t.Do(ctx, r), http.StatusBadRequest, "INVALID_REQUEST")
 				}
+				walkBalances(ctx, t, t.Balances(b)).wantBudget(t, b)
 			},
 		},
 		{
@@ -123,6 +124,7 @@ func balanceFilters() []suite.Check {
 					return
 				}
 				t.WantError(a, http.StatusBadRequest, "INVALID_REQUEST")
+				walkBalances(ctx, t, t.Balances(b)).wantBudget(t, b)
 			},
 		},
 	}

@@ -25,9 +25,6 @@ type call struct {
 	succeeded func(t *suite.T, a *suite.Answer)
 	// others make other payloads out of it, with the same key and as right.
 	others []edit
-	// settles says that the request can succeed once only, so that it having
-	// succeeded shows.
-	settles bool
 }
 
 // edit changes a request into another.
@@ -91,8 +88,7 @@ func calls() []call {
 				t.Want(a, "status", "COMMITTED")
 				t.Want(a, "charged.amount", 1)
 			},
-			others:  edits(with("actual.amount", 2), with("metrics.tokens_output", 7), metadata),
-			settles: true,
+			others: edits(with("actual.amount", 2), with("metrics.tokens_output", 7), metadata),
 		},
 		{
 			name: "release", ops: []suite.Op{suite.Create, suite.Release}, line: 2462,
@@ -104,8 +100,7 @@ func calls() []call {
 				t.Want(a, "status", "RELEASED")
 				t.Want(a, "released.amount", 2)
 			},
-			others:  edits(with("reason", "another")),
-			settles: true,
+			others: edits(with("reason", "another")),
 		},
 		{
 			name: "extend", ops: []suite.Op{suite.Create, suite.Extend}, line: 2537,

@@ -242,8 +242,9 @@ func corruptTenant() []suite.Check {
 		all = append(all, suite.Check{
 			ID: "closure.corrupt-" + c.name, Level: suite.Must, Section: closureSection, Lines: lines, Edition: suite.Current,
 			Requirement: "A tenant whose status cannot be told is refused with 500 INTERNAL_ERROR, an evaluation like a reservation.",
-			Needs:       []target.Kind{target.CorruptTenant}, Ops: c.ops,
+			Needs:       []target.Kind{target.CorruptTenant, target.Funded}, Ops: c.ops,
 			Run: func(ctx context.Context, t *suite.T) {
+				c.first(ctx, t, t.Budget(target.Funded))
 				a := t.Do(ctx, c.ready(ctx, t, t.Budget(target.CorruptTenant)))
 				t.WantError(a, http.StatusInternalServerError, "INTERNAL_ERROR")
 			},

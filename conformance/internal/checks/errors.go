@@ -116,8 +116,9 @@ func errorForms() []suite.Check {
 		{
 			ID: "errors.unknown-path", Level: suite.May, Section: "paths", Lines: []int{1872},
 			Requirement: "A path that does not exist is answered 404.",
-			Ops:         []suite.Op{suite.Create},
+			Ops:         []suite.Op{suite.List},
 			Run: func(ctx context.Context, t *suite.T) {
+				t.Given(t.Do(ctx, t.List(t.TenantA())), http.StatusOK)
 				clientFault(t, t.Do(ctx, t.List(t.TenantA()).WithPath("/v1/no-such-thing")), http.StatusNotFound)
 			},
 		},

@@ -334,8 +334,9 @@ func eventBudgets() []suite.Check {
 		{
 			ID: "events.no-budget", Level: suite.Must, Section: eventSection, Lines: []int{158, 865, 2968},
 			Requirement: "An event whose scopes have no budget in any unit is refused with 404 NOT_FOUND.",
-			Needs:       []target.Kind{target.Unbudgeted}, Ops: []suite.Op{suite.Event},
+			Needs:       []target.Kind{target.Unbudgeted, target.Funded}, Ops: []suite.Op{suite.Event},
 			Run: func(ctx context.Context, t *suite.T) {
+				apply(ctx, t, t.Event(t.Budget(target.Funded), 1))
 				none := *t.Budget(target.Unbudgeted)
 				none.Unit = cmp.Or(none.Unit, "USD_MICROCENTS")
 				for _, policy := range []string{"REJECT", "ALLOW_IF_AVAILABLE", "ALLOW_WITH_OVERDRAFT"} {

@@ -263,6 +263,8 @@ func evidenceRoutes() []suite.Check {
 			Ops:         []suite.Op{suite.Evidence},
 			Run: func(ctx context.Context, t *suite.T) {
 				t.WantError(t.Do(ctx, t.Evidence(unknown)), http.StatusNotFound, "NOT_FOUND")
+				// Not every id is unknown: this one is none.
+				t.WantError(t.Do(ctx, t.Evidence("none")), http.StatusBadRequest, "INVALID_REQUEST")
 			},
 		},
 		{
@@ -273,6 +275,7 @@ func evidenceRoutes() []suite.Check {
 				for _, id := range []string{strings.ToUpper(unknown), unknown[1:], unknown + "0", "g" + unknown[1:]} {
 					t.WantError(t.Do(ctx, t.Evidence(id)), http.StatusBadRequest, "INVALID_REQUEST")
 				}
+				t.WantError(t.Do(ctx, t.Evidence(unknown)), http.StatusNotFound, "NOT_FOUND")
 			},
 		},
 		{
@@ -281,6 +284,7 @@ func evidenceRoutes() []suite.Check {
 			Ops:         []suite.Op{suite.Evidence, suite.JWKS},
 			Run: func(ctx context.Context, t *suite.T) {
 				t.WantError(t.Do(ctx, t.Evidence(unknown).WithKey(t.Name())), http.StatusNotFound, "NOT_FOUND")
+				t.WantError(t.Do(ctx, t.Evidence("none").WithKey(t.Name())), http.StatusBadRequest, "INVALID_REQUEST")
 				a := t.Do(ctx, t.JWKS().WithKey(t.Name()))
 				t.True(a, a.Status == http.StatusOK || a.Status == http.StatusNotFound, "200, or 404 where there is no key set", "%s", suite.Describe(a))
 			},

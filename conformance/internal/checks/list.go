@@ -185,6 +185,7 @@ func listFilters() []suite.Check {
 			Run: func(ctx context.Context, t *suite.T) {
 				a := t.Do(ctx, t.List(t.TenantA()).WithQuery("status", "HALF_DONE"))
 				t.WantError(a, http.StatusBadRequest, "INVALID_REQUEST")
+				walkReservations(ctx, t, t.List(t.TenantA()).WithQuery("status", "EXPIRED"))
 			},
 		},
 	}
@@ -193,12 +194,20 @@ func listFilters() []suite.Check {
 // outsideLimits are limits that the contract does not allow.
 func outsideLimits() []string { return []string{"0", "-1", "201", "ten", "1.5"} }
 
-// limitRefused wants every limit outside the bounds to be refused.
+// limitRefused wants every limit outside the bounds to be refused, and one inside
+// of them not.
 func limitRefused(ctx context.Context, t *suite.T, r *suite.Request) {
 	for _, limit := range outsideLimits() {
 		a := t.Do(ctx, r.WithQuery("limit", limit))
 		t.WantError(a, http.StatusBadRequest, "INVALID_REQUEST")
 	}
+	wantPage(t, t.Do(ctx, r.WithQuery("limit", "10")))
+}
+
+// wantPage wants a page of a listing, with or without rows.
+func wantPage(t *suite.T, a *suite.Answer) {
+	t.WantStatus(a, http.StatusOK)
+	t.True(a, a.Has("reservations") || a.Has("balances"), "reservations or balances", "%s", suite.Describe(a))
 }
 
 func listLimits() []suite.Check {

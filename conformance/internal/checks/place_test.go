@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,6 +26,7 @@ import (
 // needs and a virtual clock. Nothing else runs there, so a check is seen alone.
 type place struct {
 	srv     *mockserver.Server
+	wrap    defects.Wrap // nil for a server that is right
 	handler http.Handler
 	policy  mockserver.Policy
 	watched func(*suite.Answer)
@@ -35,6 +38,7 @@ var capped int64 = 500
 func newPlace(t testing.TB, policy mockserver.Policy, wrap defects.Wrap, opts ...mockserver.Option) *place {
 	opts = append([]mockserver.Option{
 		mockserver.WithoutDefaults(),
+		mockserver.WithJournalSize(0),
 		mockserver.WithVirtualTime(time.UnixMilli(1_800_000_000_000)),
 		mockserver.WithTenant(mockserver.Tenant{ID: "a", Keys: []string{"key-of-a"}, Policy: policy}),
 		mockserver.WithTenant(mockserver.Tenant{ID: "b", Keys: []string{"key-of-b"}, Policy: policy}),
@@ -42,17 +46,36 @@ func newPlace(t testing.TB, policy mockserver.Policy, wrap defects.Wrap, opts ..
 			Tenant: "a", Pattern: "tenant:a/workspace:" + string(target.Capped) + "/*", Caps: &gen.Caps{MaxTokens: &capped},
 		}),
 	}, opts...)
-	p := &place{srv: mockserver.New(opts...), policy: policy}
-	t.Cleanup(p.srv.Close)
-	p.handler = attest.New(corruptible(p.srv), p.srv.Now, false)
-	if wrap != nil {
-		p.handler = wrap(p.handler)
+	return &place{srv: mockserver.New(opts...), wrap: wrap, policy: policy}
+}
+
+// serving is the server as the check needs it. Evidence costs a signature for
+// each answer, so it is kept only where it is looked at.
+func (p *place) serving(c suite.Check) http.Handler {
+	h := corruptible(p.srv)
+	if slices.Contains(c.Ops, suite.Evidence) || slices.Contains(c.Ops, suite.JWKS) || slices.Contains(c.Needs, target.Evidence) {
+		h = attest.New(h, p.srv.Now, false)
 	}
-	return p
+	if p.wrap != nil {
+		h = inTurn(p.wrap(h))
+	}
+	return h
+}
+
+// inTurn serves one request at a time, so that what a broken server remembers
+// does not depend on who came first.
+func inTurn(next http.Handler) http.Handler {
+	var mu sync.Mutex
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		next.ServeHTTP(w, r)
+	})
 }
 
 // execute runs a check there.
 func (p *place) execute(t testing.TB, c suite.Check) suite.Result {
+	p.handler = p.serving(c)
 	env := suite.Env{
 		Backend:    p,
 		Prefix:     "p",

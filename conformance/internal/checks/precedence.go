@@ -93,6 +93,7 @@ func strangersFirst() []suite.Check {
 				for _, body := range []string{`{`, `{}`, `[]`} {
 					t.WantError(t.Do(ctx, r.Raw(body).WithoutKey()), http.StatusUnauthorized, "UNAUTHORIZED")
 				}
+				t.WantAllowed(t.Do(ctx, r))
 			},
 		},
 		{
@@ -100,16 +101,20 @@ func strangersFirst() []suite.Check {
 			Requirement: "A body that breaks its schema is refused with 400 INVALID_REQUEST before anything is looked up.",
 			Needs:       []target.Kind{target.Funded}, Ops: []suite.Op{suite.Create},
 			Run: func(ctx context.Context, t *suite.T) {
-				r := t.Create(t.Budget(target.Funded), 1).With("subject.tenant", t.Name()).Without("estimate")
-				t.WantError(t.Do(ctx, r), http.StatusBadRequest, "INVALID_REQUEST")
+				r := t.Create(t.Budget(target.Funded), 1)
+				a := t.Do(ctx, r.With("subject.tenant", t.Name()).Without("estimate"))
+				t.WantError(a, http.StatusBadRequest, "INVALID_REQUEST")
+				t.WantAllowed(t.Do(ctx, r))
 			},
 		},
 		{
 			ID: "precedence.unknown-before-stranger", Level: suite.Must, Section: section, Lines: []int{139},
 			Requirement: "A reservation that never existed is 404 NOT_FOUND for every tenant.",
-			Needs:       []target.Kind{target.TenantB, target.Funded}, Ops: []suite.Op{suite.Commit, suite.Extend},
+			Needs:       []target.Kind{target.TenantB, target.Funded}, Ops: []suite.Op{suite.Create, suite.Commit, suite.Extend},
 			Run: func(ctx context.Context, t *suite.T) {
-				res := t.Stranger(t.Budget(target.Funded))
+				b := t.Budget(target.Funded)
+				t.WantStatus(t.Do(ctx, t.Commit(t.Reserve(ctx, b, 1), 1)), http.StatusOK)
+				res := t.Stranger(b)
 				for _, tenant := range []target.Tenant{res.Tenant, t.TenantB()} {
 					for _, r := range []*suite.Request{t.Commit(res, 1), t.Release(res), t.Extend(res, 1000)} {
 						t.WantError(t.Do(ctx, r.As(tenant)), http.StatusNotFound, "NOT_FOUND")

@@ -10,20 +10,24 @@ import (
 	"github.com/cycles-protocol/cycles-go/conformance/internal/suite"
 )
 
-// corruption answers for tenants whose record has no status that can be read,
+// Corruption answers for tenants whose record has no status that can be read,
 // which the mock cannot be told to have: whatever would succeed fails with 500.
-type corruption struct {
-	next http.Handler
+type Corruption struct {
+	// Next is the server behind.
+	Next http.Handler
 	keys sync.Map
 }
 
-func (c *corruption) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// Befall makes the record of the tenant with that key unreadable.
+func (c *Corruption) Befall(key string) { c.keys.Store(key, true) }
+
+func (c *Corruption) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, broken := c.keys.Load(r.Header.Get(suite.HeaderKey)); !broken || r.Method != http.MethodPost {
-		c.next.ServeHTTP(w, r)
+		c.Next.ServeHTTP(w, r)
 		return
 	}
 	rec := httptest.NewRecorder()
-	c.next.ServeHTTP(rec, r)
+	c.Next.ServeHTTP(rec, r)
 	maps.Copy(w.Header(), rec.Header())
 	if rec.Code > 299 {
 		w.WriteHeader(rec.Code)

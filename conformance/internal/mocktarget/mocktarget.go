@@ -35,7 +35,7 @@ func New(o Options) target.Target {
 		opts = append(opts, mockserver.WithVirtualTime(time.Now().Truncate(time.Millisecond)))
 	}
 	srv := mockserver.New(append(opts, o.Mock...)...)
-	broken := &corruption{next: srv}
+	broken := &Corruption{Next: srv}
 	t := target.Target{
 		Name: "cycles-mock", Version: "in memory",
 		Handler: broken, AdminKey: adminKey,

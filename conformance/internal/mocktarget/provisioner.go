@@ -16,7 +16,7 @@ import (
 type provisioner struct {
 	target.Admin
 	srv        *mockserver.Server
-	corruption *corruption
+	corruption *Corruption
 	legacy     bool
 }
 
@@ -62,7 +62,7 @@ func (p *provisioner) fixture(made *target.Provisioned, spec target.Spec, id, ru
 		err = own(mockserver.Policy{})
 	case target.CorruptTenant:
 		err = own(mockserver.Policy{})
-		p.corruption.keys.Store(f.Tenant.APIKey, true)
+		p.corruption.Befall(f.Tenant.APIKey)
 	case target.MaxExtensions:
 		err = own(mockserver.Policy{MaxExtensions: int(spec.Limit)})
 	case target.TTLCeiling:
