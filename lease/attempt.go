@@ -70,7 +70,7 @@ func (m *Manager) land(l *Lease, answer *gen.ReservationExtendResponse, err erro
 
 func (m *Manager) succeeded(l *Lease, answer *gen.ReservationExtendResponse, meta client.Meta, now reading) {
 	sent, received, timed := m.timing(meta, now)
-	before := l.schedule.lead(now.mono, l.gap(now))
+	before := l.lead(now)
 	proof := success{
 		sent: sent.mono, received: received.mono, timed: timed, gap: l.gap(received),
 		remaining: answer.RemainingTTLMs, expiresAt: &answer.ExpiresAtMs, jitter: m.drawJitter(),
@@ -103,7 +103,7 @@ func (m *Manager) failed(l *Lease, err error, now reading) {
 	}
 	f := failureOf(err)
 	f.at = now.mono
-	before := l.schedule.lead(now.mono, l.gap(now))
+	before := l.lead(now)
 	d := l.schedule.fail(f)
 	if m.observed() {
 		e := l.event(StepFailure, now)

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"slices"
 	"time"
 
 	"github.com/cycles-protocol/cycles-go/client"
@@ -85,10 +86,24 @@ func (m *Manager) compareClocks(now reading) {
 	m.sweep(now, wentBack)
 }
 
+// compareTimer holds the clock against a timer that has fired. When the clock
+// stands still, no round trip it measures is worth anything. One that went back
+// is another matter, see compareClocks.
+func (m *Manager) compareTimer(now reading) {
+	if short := minus(m.armed, now.mono); short > 0 && now.mono >= m.seen {
+		m.stalled = plus(m.stalled, short)
+	} else {
+		m.stalled = 0
+	}
+	if m.suspect = m.stalled > timerSlack; m.suspect {
+		m.sweep(now, true)
+	}
+}
+
 // sweep judges all leases by the present clocks; with distrustAll, those too
 // whose own clocks still agree.
 func (m *Manager) sweep(now reading, distrustAll bool) {
-	for _, l := range append([]*Lease(nil), m.timeline.leases...) {
+	for _, l := range slices.Clone(m.timeline.leases) {
 		if distrustAll || l.distrusted(now) {
 			m.trouble(l, now)
 		}

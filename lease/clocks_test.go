@@ -20,6 +20,7 @@ import (
 type skew struct {
 	mu       sync.Mutex
 	steps    []clockStep
+	tick     time.Duration
 	frozenAt *time.Duration
 }
 
@@ -42,6 +43,9 @@ func skewed(t *testing.T, w *wire, opts ...Option) (*Manager, *skew) {
 			if !at.Before(s.at) {
 				mono, wall = mono+s.mono, wall+s.wall
 			}
+		}
+		if k.tick > 0 {
+			mono, wall = mono.Truncate(k.tick), wall.Truncate(k.tick)
 		}
 		if k.frozenAt != nil {
 			mono = *k.frozenAt
@@ -236,6 +240,37 @@ func TestAClockThatStandsStillEndsInATypedStop(t *testing.T) {
 		synctest.Wait()
 		require.NotEmpty(t, seen.of(StepWarning))
 		assert.Equal(t, WarnClock, seen.of(StepWarning)[0].Warning)
+	})
+}
+
+func TestAClockThatStandsStillBeforeAShortWaitIsFoundOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// A lead of a millisecond more than the reserve: the beat is due in 1 ms, and
+		// by this clock it never is.
+		m, k := skewed(t, steady(15_001), WithExtendTimeout(7*time.Second))
+		k.freeze(0)
+		l := acquire(t, m, 60_000)
+		start := time.Now()
+		<-l.Done()
+		assert.Equal(t, StopLeaseTooShort, stopOf(t, l).Reason)
+		assert.LessOrEqual(t, time.Since(start), time.Second)
+	})
+}
+
+func TestACoarseClockIsNoClockThatStandsStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := scripted(60_000, func(*wireCall) (*http.Response, bool) {
+			time.Sleep(7 * time.Millisecond)
+			return nil, false
+		})
+		seen := &steps{}
+		m, k := skewed(t, w, WithObserver(seen))
+		k.tick = 16 * time.Millisecond
+		l := acquire(t, m, 60_000)
+		time.Sleep(time.Hour)
+		assert.NoError(t, l.Err())
+		assert.Empty(t, seen.of(StepWarning))
+		assert.InDelta(t, 81, len(w.sent("extend")), 2)
 	})
 }
 

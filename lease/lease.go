@@ -30,6 +30,8 @@ type Lease struct {
 	hasExpiry  bool
 	doneClosed bool
 
+	// taken is when the lease was taken.
+	taken time.Duration
 	// beatAt is when the planned extend is due, due when the manager has to look at
 	// the lease next, expiry by when the extend must have been answered.
 	beatAt, due, expiry time.Duration
@@ -84,7 +86,11 @@ func (l *Lease) ExpiresAt() time.Time {
 func (l *Lease) Lead() time.Duration {
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()
-	now := l.m.now()
+	return l.lead(l.m.now())
+}
+
+// lead is what can be said of the lead at this moment.
+func (l *Lease) lead(now reading) time.Duration {
 	if l.lost || l.distrusted(now) {
 		return 0
 	}

@@ -78,7 +78,7 @@ func (m *Manager) lose(l *Lease, now reading) {
 // stop ends the heartbeat of a lease because its schedule says so. What lead is
 // left still stands, unless the reason says that the reservation is gone.
 func (m *Manager) stop(l *Lease, d decision, now reading) {
-	m.halt(l, now, d.reason, l.schedule.lead(now.mono, l.gap(now)))
+	m.halt(l, now, d.reason, l.lead(now))
 	if d.reason.gone() {
 		m.lose(l, now)
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -53,10 +54,12 @@ type Manager struct {
 	armed      time.Duration
 	wake       chan struct{}
 
-	// What the clocks said before. suspect is true while timers fire that the
-	// clock says are not due.
+	// What the clocks said before. stalled is by how much the clock has lagged
+	// behind the timers since they last agreed; suspect is true when that is more
+	// than timers and coarse clocks explain.
 	seen       time.Duration
 	sweptDrift time.Duration
+	stalled    time.Duration
 	suspect    bool
 
 	counts counts
@@ -70,7 +73,7 @@ type Manager struct {
 }
 
 // NewManager makes a manager that extends with c and runs on its clock. It
-// starts nothing.
+// starts nothing, unless there is a journal, see settlement.New.
 func NewManager(c *client.Client, opts ...Option) (*Manager, error) {
 	if c == nil {
 		return nil, refused("client", "must not be nil")
@@ -197,6 +200,7 @@ func (m *Manager) Keep(h Handover) (*Lease, error) {
 func (m *Manager) adopt(l *Lease, first decision, received, now reading) {
 	m.lastSeq++
 	l.seq = m.lastSeq
+	l.taken = now.mono
 	l.interval = first.delay
 	l.watched = true
 	m.leases[l.id] = l
@@ -257,7 +261,7 @@ func (m *Manager) endAll(ctx context.Context) error {
 	m.mu.Lock()
 	m.closed = true
 	now := m.now()
-	for _, l := range append([]*Lease(nil), m.timeline.leases...) {
+	for _, l := range slices.Clone(m.timeline.leases) {
 		m.finish(l, now)
 	}
 	m.rearm()

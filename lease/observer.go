@@ -144,7 +144,7 @@ func (e *Event) explain(d decision) {
 func (l *Lease) event(step Step, now reading) Event {
 	e := Event{
 		Step: step, Time: now.at, ReservationID: l.id, Attempt: l.attempts, IdempotencyKey: l.key,
-		Lead: l.schedule.lead(now.mono, l.gap(now)), ExpiresAt: l.expiryTime(),
+		Lead: l.lead(now), ExpiresAt: l.expiryTime(),
 		Fallback: l.schedule.path == pathFallback,
 	}
 	if f, ok := l.forecast(now); ok {

@@ -2,9 +2,11 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"time"
 
+	"github.com/cycles-protocol/cycles-go/client"
 	"github.com/cycles-protocol/cycles-go/gen"
 	"github.com/cycles-protocol/cycles-go/lease/settlement"
 )
@@ -22,7 +24,7 @@ type Usage struct {
 // estimate, marked as such in the metadata the way all SDKs of the protocol mark
 // it.
 func Estimated(l *Lease) Usage {
-	return Usage{Actual: l.request.Estimate, Metadata: map[string]any{"actual_source": "estimate"}}
+	return Usage{Actual: l.estimate(), Metadata: map[string]any{"actual_source": "estimate"}}
 }
 
 // Reasons of the releases that Run makes, as the audit log shows them.
@@ -38,6 +40,11 @@ const (
 //     the reservation is released;
 //   - when work panics, or ends its goroutine, the reservation is released, and
 //     the panic goes on.
+//
+// A usage that cannot be sent as it is (metadata that JSON cannot hold, a
+// negative amount) does not lose the spend: it is committed without metrics and
+// metadata, or else as Estimated, and the error holds the *client.RequestError
+// that says what was wrong.
 //
 // The work's value is returned in every case in which there is one. The error
 // joins that of the work with that of the settlement; an *AcquireError means
@@ -66,8 +73,23 @@ func Run[T any](ctx context.Context, m *Manager, req gen.ReservationCreateReques
 		result, settleErr := l.giveBack(ctx, reasonWorkFailed)
 		return value, result, join(err, settleErr)
 	}
-	result, settleErr := l.Commit(ctx, usage.Actual, usage.options(m.clock.Since(start))...)
+	result, settleErr := l.commitUsage(ctx, usage, m.clock.Since(start))
 	return value, result, join(err, settleErr)
+}
+
+// commitUsage commits what the work reports. A report that no commit can be made
+// of must not lose the spend: what is wrong with it is left out, and told.
+func (l *Lease) commitUsage(ctx context.Context, u Usage, took time.Duration) (settlement.Result, error) {
+	var told error
+	for _, usage := range []Usage{u, {Actual: u.Actual}, Estimated(l)} {
+		result, err := l.Commit(ctx, usage.Actual, usage.options(took)...)
+		_, unusable := errors.AsType[*client.RequestError](err)
+		if !unusable || result.ReservationID != "" {
+			return result, join(told, err)
+		}
+		told = join(told, err)
+	}
+	return settlement.Result{ReservationID: l.id}, told
 }
 
 // giveBack releases and says what came of it.
@@ -89,13 +111,5 @@ func (l *Lease) workContext(ctx context.Context) context.Context {
 }
 
 func (u Usage) options(took time.Duration) []CommitOption {
-	var metrics gen.StandardMetrics
-	if u.Metrics != nil {
-		metrics = *u.Metrics
-	}
-	if metrics.LatencyMs == nil {
-		ms := max(0, took.Milliseconds())
-		metrics.LatencyMs = &ms
-	}
-	return []CommitOption{WithMetrics(metrics), WithMetadata(maps.Clone(u.Metadata))}
+	return []CommitOption{WithMetrics(*withLatency(u.Metrics, took)), WithMetadata(maps.Clone(u.Metadata))}
 }

@@ -142,12 +142,7 @@ func (m *Manager) turn(fired bool) *clock.Timer {
 	defer m.mu.Unlock()
 	now := m.now()
 	if fired {
-		// A timer that fires before its time by the clock that armed it: the clock
-		// stands still, and no round trip it measures is worth anything. One that
-		// went back is another matter, see compareClocks.
-		if m.suspect = m.seen <= now.mono && now.mono < m.armed; m.suspect {
-			m.sweep(now, true)
-		}
+		m.compareTimer(now)
 	}
 	for {
 		m.step(now)

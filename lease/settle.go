@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -16,7 +17,8 @@ import (
 // CommitOption adds to a commit.
 type CommitOption func(*gen.CommitRequest)
 
-// WithMetrics reports how the work went.
+// WithMetrics reports how the work went. A missing latency_ms is filled with the
+// time since the lease was taken.
 func WithMetrics(metrics gen.StandardMetrics) CommitOption {
 	return func(r *gen.CommitRequest) { r.Metrics = &metrics }
 }
@@ -82,6 +84,10 @@ type releasing struct {
 // commit. A call that comes after another settlement gets that one's result,
 // when it was a commit of the same amount, or a *SettledError.
 //
+// A Pending commit is not left to the caller: the manager's settler sends it
+// again until it is settled, as an event when the reservation is over, and with
+// a journal (WithJournal) the next process does.
+//
 // Under FailOnFinalize the *StopError of a lease that was lost is joined to the
 // error, and beside a settled result it is the error.
 func (l *Lease) Commit(ctx context.Context, actual gen.Amount, opts ...CommitOption) (settlement.Result, error) {
@@ -101,6 +107,7 @@ func (l *Lease) Commit(ctx context.Context, actual gen.Amount, opts ...CommitOpt
 		return s.commit.Result(), l.committedError(s.commit)
 	}
 	if s.commit == nil || s.commit.Result().Disposition == settlement.Rejected {
+		request.Metrics = withLatency(request.Metrics, l.age())
 		begun, err := l.m.settler.Begin(settlement.Spend{ReservationID: l.id, Created: l.request, Commit: request})
 		if err != nil {
 			return settlement.Result{}, err
@@ -186,6 +193,26 @@ func (l *Lease) endHeartbeat() {
 	}
 }
 
+// age is how long ago the lease was taken.
+func (l *Lease) age() time.Duration {
+	l.m.mu.Lock()
+	defer l.m.mu.Unlock()
+	return l.m.now().mono - l.taken
+}
+
+// withLatency is metrics with a latency_ms, took unless it has one.
+func withLatency(metrics *gen.StandardMetrics, took time.Duration) *gen.StandardMetrics {
+	var out gen.StandardMetrics
+	if metrics != nil {
+		out = *metrics
+	}
+	if out.LatencyMs == nil {
+		ms := max(0, took.Milliseconds())
+		out.LatencyMs = &ms
+	}
+	return &out
+}
+
 // lossToReport is the *StopError of a lost lease when the policy wants it
 // returned, else nil.
 func (l *Lease) lossToReport() error {
@@ -218,31 +245,25 @@ func (l *Lease) releasedError(r *releasing) error {
 		IdempotencyKey: r.request.IdempotencyKey, Pending: !r.done}
 }
 
-// checkActual refuses an amount while the heartbeat still runs, and fills in the
-// unit.
+// checkActual refuses another unit than the reservation's, and fills it in where
+// it is missing.
 func (l *Lease) checkActual(actual *gen.Amount) error {
-	bad := func(field, limit string) error {
-		return &client.RequestError{Op: client.OpCommitReservation, Field: field, Limit: limit}
-	}
-	if actual.Amount < 0 {
-		return bad("actual.amount", "at least 0")
-	}
-	unit := l.unit()
+	unit := l.estimate().Unit
 	if actual.Unit == "" {
 		actual.Unit = unit
 	}
 	if unit != "" && actual.Unit != unit {
-		return bad("actual.unit", fmt.Sprintf("%s, as reserved", unit))
+		return &client.RequestError{Op: client.OpCommitReservation, Field: "actual.unit", Limit: fmt.Sprintf("%s, as reserved", unit)}
 	}
 	return nil
 }
 
-// unit is the unit of the reservation.
-func (l *Lease) unit() gen.UnitEnum {
-	if unit := l.request.Estimate.Unit; unit != "" || l.created.Reserved == nil {
-		return unit
+// estimate is what was reserved, as far as the hand-over told.
+func (l *Lease) estimate() gen.Amount {
+	if l.request.Estimate.Unit == "" && l.created.Reserved != nil {
+		return *l.created.Reserved
 	}
-	return l.created.Reserved.Unit
+	return l.request.Estimate
 }
 
 // clipReason keeps a reason within the protocol's limit.

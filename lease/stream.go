@@ -71,7 +71,7 @@ func (s *Stream) Add(n int64) error {
 func (s *Stream) Used() gen.Amount {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return gen.Amount{Amount: s.used, Unit: s.lease.unit()}
+	return gen.Amount{Amount: s.used, Unit: s.lease.estimate().Unit}
 }
 
 // Commit settles the stream with what was added, like Lease.Commit. After the

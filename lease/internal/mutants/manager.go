@@ -5,8 +5,10 @@ var managerMutants = []mutant{
 	// Time.
 	{"the delay counts from now", "scheduler.go", "l.beatAt = plus(base, d.delay)", "l.beatAt = plus(now.mono, d.delay)"},
 	{"the clocks are looked at with the beats only", "scheduler.go", "min(minus(first.due, now.mono), clockCheckInterval)", "minus(first.due, now.mono)"},
-	{"a clock that stands still is trusted", "scheduler.go", "m.seen <= now.mono && now.mono < m.armed; m.suspect", "now.mono < m.armed; false"},
-	{"a clock that went back counts as one that stands still", "scheduler.go", "m.seen <= now.mono && now.mono < m.armed", "now.mono < m.armed"},
+	{"a clock that stands still is trusted", "clocks.go", "if m.suspect = m.stalled > timerSlack; m.suspect {", "if m.suspect = false; m.suspect {"},
+	{"a clock that went back counts as one that stands still", "clocks.go", "short > 0 && now.mono >= m.seen {", "short > 0 {"},
+	{"a coarse clock counts as one that stands still", "clocks.go", "m.suspect = m.stalled > timerSlack;", "m.suspect = m.stalled > 0;"},
+	{"a clock that stands still for short waits is trusted", "clocks.go", "m.stalled = plus(m.stalled, short)", "m.stalled = short"},
 	{"a clock that went back is trusted", "clocks.go", "wentBack := now.mono < m.seen", "wentBack := false"},
 	{"timing is taken from a clock that stands still", "clocks.go", "if !known || m.suspect {", "if !known {"},
 	{"timing without a monotonic reading is taken", "clocks.go", "monotonic(meta.Sent) == monotonic(now.at) && monotonic(meta.Received) == monotonic(now.at)", "true"},
