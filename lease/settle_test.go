@@ -67,7 +67,7 @@ func TestCommitEndsTheHeartbeatAndSettles(t *testing.T) {
 		assert.Equal(t, "rsv", res.ReservationID)
 		assert.Equal(t, "ck", res.IdempotencyKey)
 		assert.Equal(t, 1, res.Attempts)
-		assert.JSONEq(t, `{"idempotency_key":"ck","actual":{"amount":42,"unit":"TOKENS"},"metrics":{"tokens_input":7},"metadata":{"a":"b"}}`,
+		assert.JSONEq(t, `{"idempotency_key":"ck","actual":{"amount":42,"unit":"TOKENS"},"metrics":{"tokens_input":7,"latency_ms":60000},"metadata":{"a":"b"}}`,
 			w.sent("commit")[0].raw)
 
 		assert.True(t, isClosed(l.Done()))

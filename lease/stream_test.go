@@ -46,7 +46,7 @@ func TestStreamCommitsWhatWasAdded(t *testing.T) {
 		require.Len(t, sent, 1)
 		assert.EqualValues(t, 40, charged(sent[0]))
 		assert.Equal(t, map[string]any{"stream": true}, sent[0].body["metadata"])
-		assert.Equal(t, map[string]any{"tokens_output": 40.0}, sent[0].body["metrics"])
+		assert.Equal(t, map[string]any{"tokens_output": 40.0, "latency_ms": 100_000.0}, sent[0].body["metrics"])
 		assert.NotEmpty(t, w.sent("extend"))
 		require.ErrorIs(t, s.Add(1), ErrFinished)
 		assert.Equal(t, tokens(40), s.Used())
