@@ -76,53 +76,53 @@ func (c call) stillWorks(ctx context.Context, t *suite.T, r *suite.Request) *sui
 	return a
 }
 
-func noKey(c call) suite.Check {
+// refusals is a check that spoils the right request of a call on the shared
+// budget. At its end that request must still work.
+func (c call) refusals(id, section string, lines []int, requirement string, spoil func(ctx context.Context, t *suite.T, r *suite.Request), needs ...target.Kind) suite.Check {
 	return suite.Check{
-		ID:          "auth.no-key-" + c.name,
-		Level:       suite.Must,
-		Section:     "AUTH & TENANCY",
-		Lines:       []int{36, 427},
-		Requirement: "A request without X-Cycles-API-Key, or with an empty one, is refused with 401 UNAUTHORIZED and does nothing.",
-		Needs:       []target.Kind{target.Funded},
-		Ops:         c.ops,
+		ID: id, Level: suite.Must, Section: section, Lines: lines, Requirement: requirement,
+		Needs: append([]target.Kind{target.Funded}, needs...), Ops: c.ops,
 		Run: func(ctx context.Context, t *suite.T) {
 			r := c.ready(ctx, t, t.Budget(target.Funded))
-			t.WantError(t.Do(ctx, r.WithoutKey()), http.StatusUnauthorized, "UNAUTHORIZED")
-			t.WantError(t.Do(ctx, r.WithKey("")), http.StatusUnauthorized, "UNAUTHORIZED")
+			spoil(ctx, t, r)
 			c.stillWorks(ctx, t, r)
 		},
 	}
 }
 
+func wantUnauthorized(t *suite.T, a *suite.Answer) {
+	t.WantError(a, http.StatusUnauthorized, "UNAUTHORIZED")
+}
+
+const authSection = "AUTH & TENANCY"
+
+func noKey(c call) suite.Check {
+	return c.refusals("auth.no-key-"+c.name, authSection, []int{36, 427},
+		"A request without X-Cycles-API-Key, or with an empty one, is refused with 401 UNAUTHORIZED and does nothing.",
+		func(ctx context.Context, t *suite.T, r *suite.Request) {
+			wantUnauthorized(t, t.Do(ctx, r.WithoutKey()))
+			wantUnauthorized(t, t.Do(ctx, r.WithKey("")))
+		})
+}
+
 func unknownKey(c call) suite.Check {
-	return suite.Check{
-		ID:          "auth.unknown-key-" + c.name,
-		Level:       suite.Must,
-		Section:     "AUTH & TENANCY",
-		Lines:       []int{36, 44},
-		Requirement: "A key that the server does not know is refused with 401 UNAUTHORIZED, also when it differs from a known one in its last character only.",
-		Needs:       []target.Kind{target.Funded},
-		Ops:         c.ops,
-		Run: func(ctx context.Context, t *suite.T) {
-			b := t.Budget(target.Funded)
-			r := c.ready(ctx, t, b)
-			known := b.Tenant.APIKey
-			for _, key := range []string{t.Name(), known + "x", known[:len(known)-1] + "\x7e", known[:len(known)-1]} {
-				if key == "" || key == known {
-					continue
+	return c.refusals("auth.unknown-key-"+c.name, authSection, []int{36, 44},
+		"A key that the server does not know is refused with 401 UNAUTHORIZED, also when it differs from a known one in its last character only.",
+		func(ctx context.Context, t *suite.T, r *suite.Request) {
+			known := r.Header.Get(suite.HeaderKey)
+			for _, key := range []string{t.Name(), known + "x", known[:len(known)-1] + "~", known[:len(known)-1]} {
+				if key != "" && key != known {
+					wantUnauthorized(t, t.Do(ctx, r.WithKey(key)))
 				}
-				t.WantError(t.Do(ctx, r.WithKey(key)), http.StatusUnauthorized, "UNAUTHORIZED")
 			}
-			c.stillWorks(ctx, t, r)
-		},
-	}
+		})
 }
 
 func revokedKey() []suite.Check {
 	return []suite.Check{{
 		ID:          "auth.revoked-key",
 		Level:       suite.Must,
-		Section:     "AUTH & TENANCY",
+		Section:     authSection,
 		Lines:       []int{36, 85},
 		Requirement: "A key that was revoked is refused with 401 UNAUTHORIZED.",
 		Needs:       []target.Kind{target.Funded, target.RevokedKey},
@@ -132,27 +132,18 @@ func revokedKey() []suite.Check {
 			t.WantAllowed(t.Do(ctx, r))
 			revoked := t.Fixture(target.RevokedKey).Tenant
 			r = r.With("idempotency_key", t.Name()).With("subject.tenant", revoked.ID)
-			t.WantError(t.Do(ctx, r.As(revoked)), http.StatusUnauthorized, "UNAUTHORIZED")
+			wantUnauthorized(t, t.Do(ctx, r.As(revoked)))
 		},
 	}}
 }
 
 // adminKeyShut is about the operations that take a tenant's key only.
 func adminKeyShut(c call) suite.Check {
-	return suite.Check{
-		ID:          "auth.admin-key-shut-" + c.name,
-		Level:       suite.Must,
-		Section:     "AUTH & TENANCY",
-		Lines:       []int{36, 427},
-		Requirement: "An operation that does not list the operator's key among its security schemes is not opened by it: 401 UNAUTHORIZED.",
-		Needs:       []target.Kind{target.Funded, target.AdminKey},
-		Ops:         c.ops,
-		Run: func(ctx context.Context, t *suite.T) {
-			r := c.ready(ctx, t, t.Budget(target.Funded))
-			t.WantError(t.Do(ctx, r.AsAdmin(t.AdminKey())), http.StatusUnauthorized, "UNAUTHORIZED")
-			c.stillWorks(ctx, t, r)
-		},
-	}
+	return c.refusals("auth.admin-key-shut-"+c.name, authSection, []int{36, 427},
+		"An operation that does not list the operator's key among its security schemes is not opened by it: 401 UNAUTHORIZED.",
+		func(ctx context.Context, t *suite.T, r *suite.Request) {
+			wantUnauthorized(t, t.Do(ctx, r.AsAdmin(t.AdminKey())))
+		}, target.AdminKey)
 }
 
 // adminKey is about list, get and release, which the operator's key opens.
@@ -238,7 +229,7 @@ func adminKey() []suite.Check {
 		{
 			ID:          "auth.wrong-admin-key",
 			Level:       suite.Must,
-			Section:     "AUTH & TENANCY",
+			Section:     authSection,
 			Lines:       []int{36, 2103, 2379, 2494},
 			Requirement: "An operator's key that is not the server's opens neither list nor get nor release: 401 UNAUTHORIZED.",
 			Needs:       []target.Kind{target.Funded},
@@ -248,8 +239,7 @@ func adminKey() []suite.Check {
 				for _, r := range []*suite.Request{
 					t.List(res.Tenant).WithQuery("tenant", res.Tenant.ID), t.Get(res), t.Release(res),
 				} {
-					a := t.Do(ctx, r.AsAdmin(t.Name()))
-					t.WantError(a, http.StatusUnauthorized, "UNAUTHORIZED")
+					wantUnauthorized(t, t.Do(ctx, r.AsAdmin(t.Name())))
 				}
 				t.WantStatus(t.Do(ctx, t.Commit(res, 1)), http.StatusOK)
 			},

@@ -50,47 +50,42 @@ func overageReject() []suite.Check {
 }
 
 func overageAvailable() []suite.Check {
-	covered := func(name, requirement string, lines []int, edits ...edit) suite.Check {
+	// more reserves 30 and commits more, which the budget covers or not.
+	more := func(name, requirement string, lines []int, amount func(left int64) int64, edits ...edit) suite.Check {
 		return suite.Check{
 			ID: "overage." + name, Level: suite.Must, Section: "CommitOveragePolicy", Lines: lines, Requirement: requirement,
 			Needs: []target.Kind{target.Ledger}, Ops: commitOps(suite.Balances),
 			Run: func(ctx context.Context, t *suite.T) {
 				b := t.Budget(target.Ledger)
 				want := t.Books(ctx, b)
-				res := t.Reserve(ctx, b, 30, edits...)
-				committed(ctx, t, res, 50)
-				want.Remaining, want.Spent = want.Remaining-50, want.Spent+50
+				actual := amount(want.Remaining)
+				charged := min(actual, want.Remaining)
+				wantCommitted(t, t.Do(ctx, t.Commit(t.Reserve(ctx, b, 30, edits...), actual)), charged, 0)
+				want.Remaining, want.Spent, want.OverLimit = want.Remaining-charged, want.Spent+charged, charged < actual
 				t.WantBooks(ctx, b, want)
-				reserved(ctx, t, t.Create(b, 1))
+				if want.OverLimit {
+					wantConflict(t, t.Do(ctx, t.Create(b, 0)), "OVERDRAFT_LIMIT_EXCEEDED")
+				} else {
+					reserved(ctx, t, t.Create(b, 0))
+				}
 			},
 		}
 	}
-	capped := func(name, requirement string, lines []int, edits ...edit) suite.Check {
-		return suite.Check{
-			ID: "overage." + name, Level: suite.Must, Section: "CommitOveragePolicy", Lines: lines, Requirement: requirement,
-			Needs: []target.Kind{target.Ledger}, Ops: commitOps(suite.Balances),
-			Run: func(ctx context.Context, t *suite.T) {
-				b := t.Budget(target.Ledger)
-				want := t.Books(ctx, b)
-				res := t.Reserve(ctx, b, 30, edits...)
-				a := t.Do(ctx, t.Commit(res, want.Remaining+500))
-				wantCommitted(t, a, want.Remaining, 0)
-				want.Spent, want.Remaining, want.OverLimit = want.Spent+want.Remaining, 0, true
-				t.WantBooks(ctx, b, want)
-				wantConflict(t, t.Do(ctx, t.Create(b, 0)), "OVERDRAFT_LIMIT_EXCEEDED")
-			},
-		}
-	}
+	covered := func(int64) int64 { return 50 }
+	exact := func(left int64) int64 { return left }
+	capped := func(left int64) int64 { return left + 500 }
 	available := underPolicy("ALLOW_IF_AVAILABLE")
 	return []suite.Check{
-		covered("available-covered", "Under ALLOW_IF_AVAILABLE a commit of more than was reserved, which the budget covers, is charged in full.",
-			[]int{1146, 1473}, available),
-		covered("default-covered", "A reservation that names no policy is treated under ALLOW_IF_AVAILABLE: what the budget covers is charged.",
-			[]int{1145, 1223}),
-		capped("available-capped", "Under ALLOW_IF_AVAILABLE a commit of more than the budget covers is charged what there is, makes no debt and takes the scope over its limit, which refuses new reservations.",
-			[]int{1147, 1149, 1150, 1324, 1474}, available),
-		capped("default-capped", "A reservation that names no policy is treated under ALLOW_IF_AVAILABLE: the charge is capped and the commit not refused.",
-			[]int{1145, 1147, 1223}),
+		more("available-covered", "Under ALLOW_IF_AVAILABLE a commit of more than was reserved, which the budget covers, is charged in full.",
+			[]int{1146, 1473}, covered, available),
+		more("default-covered", "A reservation that names no policy is treated under ALLOW_IF_AVAILABLE: what the budget covers is charged.",
+			[]int{1145, 1223}, covered),
+		more("available-exact", "Under ALLOW_IF_AVAILABLE a commit that takes exactly what is left is charged in full and does not take the scope over its limit.",
+			[]int{1146, 1149}, exact, available),
+		more("available-capped", "Under ALLOW_IF_AVAILABLE a commit of more than the budget covers is charged what there is, makes no debt and takes the scope over its limit, which refuses new reservations.",
+			[]int{1147, 1149, 1150, 1324, 1474}, capped, available),
+		more("default-capped", "A reservation that names no policy is treated under ALLOW_IF_AVAILABLE: the charge is capped and the commit not refused.",
+			[]int{1145, 1147, 1223}, capped),
 		{
 			ID: "overage.available-nothing-left", Level: suite.Must, Section: "CommitOveragePolicy", Lines: []int{1145, 1147, 1150},
 			Requirement: "Under ALLOW_IF_AVAILABLE a commit is never refused: with nothing left it is charged what was reserved.",
@@ -101,18 +96,6 @@ func overageAvailable() []suite.Check {
 				res := t.Reserve(ctx, b, want.Remaining, available)
 				wantCommitted(t, t.Do(ctx, t.Commit(res, want.Remaining+1)), want.Remaining, 0)
 				want.Spent, want.Remaining, want.OverLimit = want.Spent+want.Remaining, 0, true
-				t.WantBooks(ctx, b, want)
-			},
-		},
-		{
-			ID: "overage.available-exact", Level: suite.Must, Section: "CommitOveragePolicy", Lines: []int{1146, 1149},
-			Requirement: "Under ALLOW_IF_AVAILABLE a commit that takes exactly what is left is charged in full and does not take the scope over its limit.",
-			Needs:       []target.Kind{target.Ledger}, Ops: commitOps(suite.Balances),
-			Run: func(ctx context.Context, t *suite.T) {
-				b := t.Budget(target.Ledger)
-				want := t.Books(ctx, b)
-				committed(ctx, t, t.Reserve(ctx, b, 30, available), want.Remaining)
-				want.Spent, want.Remaining = want.Spent+want.Remaining, 0
 				t.WantBooks(ctx, b, want)
 			},
 		},

@@ -29,53 +29,42 @@ func foreignSubject(c call, line int) suite.Check {
 	return suite.Check{
 		ID:          "tenancy.foreign-subject-" + c.name,
 		Level:       suite.Must,
-		Section:     "AUTH & TENANCY",
+		Section:     authSection,
 		Lines:       []int{45, 46, line},
 		Requirement: "A subject whose tenant is another one than the key's is refused with 403 FORBIDDEN, although that tenant has the budget.",
 		Needs:       []target.Kind{target.FundedB},
 		Ops:         c.ops,
 		Run: func(ctx context.Context, t *suite.T) {
 			r := c.ready(ctx, t, t.Budget(target.FundedB))
-			t.WantError(t.Do(ctx, r.As(t.TenantA())), http.StatusForbidden, "FORBIDDEN")
+			wantForbidden(t, t.Do(ctx, r.As(t.TenantA())))
 			c.stillWorks(ctx, t, r)
 		},
 	}
 }
 
 func unknownTenant(c call, line int) suite.Check {
-	return suite.Check{
-		ID:          "tenancy.unknown-tenant-" + c.name,
-		Level:       suite.Must,
-		Section:     "AUTH & TENANCY",
-		Lines:       []int{45, 46, line},
-		Requirement: "A subject whose tenant is one that nobody knows is refused with 403 FORBIDDEN like any other that is not the key's.",
-		Needs:       []target.Kind{target.Funded},
-		Ops:         c.ops,
-		Run: func(ctx context.Context, t *suite.T) {
-			r := c.ready(ctx, t, t.Budget(target.Funded))
-			t.WantError(t.Do(ctx, r.With("subject.tenant", t.Name())), http.StatusForbidden, "FORBIDDEN")
-			c.stillWorks(ctx, t, r)
-		},
-	}
+	return c.refusals("tenancy.unknown-tenant-"+c.name, authSection, []int{45, 46, line},
+		"A subject whose tenant is one that nobody knows is refused with 403 FORBIDDEN like any other that is not the key's.",
+		func(ctx context.Context, t *suite.T, r *suite.Request) {
+			wantForbidden(t, t.Do(ctx, r.With("subject.tenant", t.Name())))
+		})
 }
 
 func foreignReservation(c call, line int) suite.Check {
 	return suite.Check{
-		ID:          "tenancy.foreign-reservation-" + c.name,
-		Level:       suite.Must,
-		Section:     "AUTH & TENANCY",
-		Lines:       []int{47, 48, line},
+		ID: "tenancy.foreign-reservation-" + c.name, Level: suite.Must, Section: authSection, Lines: []int{47, 48, line},
 		Requirement: "A reservation of another tenant is refused with 403 FORBIDDEN and stays as it is, and the owner's request sent again by a stranger is no replay.",
-		Needs:       []target.Kind{target.TenantB, target.Funded},
-		Ops:         c.ops,
+		Needs:       []target.Kind{target.TenantB, target.Funded}, Ops: c.ops,
 		Run: func(ctx context.Context, t *suite.T) {
 			r := c.ready(ctx, t, t.Budget(target.Funded))
-			t.WantError(t.Do(ctx, r.As(t.TenantB())), http.StatusForbidden, "FORBIDDEN")
+			wantForbidden(t, t.Do(ctx, r.As(t.TenantB())))
 			done := c.stillWorks(ctx, t, r)
-			t.WantError(t.Do(ctx, done.Request.As(t.TenantB())), http.StatusForbidden, "FORBIDDEN")
+			wantForbidden(t, t.Do(ctx, done.Request.As(t.TenantB())))
 		},
 	}
 }
+
+func wantForbidden(t *suite.T, a *suite.Answer) { t.WantError(a, http.StatusForbidden, "FORBIDDEN") }
 
 func visibility() []suite.Check {
 	return []suite.Check{
@@ -107,7 +96,7 @@ func visibility() []suite.Check {
 		{
 			ID:          "tenancy.balances-own-only",
 			Level:       suite.Must,
-			Section:     "AUTH & TENANCY",
+			Section:     authSection,
 			Lines:       []int{50, 2888, 2890},
 			Requirement: "Balances asked for without a tenant are those of the key's tenant, and never those of another.",
 			Needs:       []target.Kind{target.TenantB, target.Funded},
@@ -130,7 +119,7 @@ func visibility() []suite.Check {
 		{
 			ID:          "tenancy.subject-without-tenant",
 			Level:       suite.Must,
-			Section:     "AUTH & TENANCY",
+			Section:     authSection,
 			Lines:       []int{44, 47, 50},
 			Requirement: "A subject that names no tenant never reaches the budget of another tenant, whatever else it names.",
 			Needs:       []target.Kind{target.TenantB, target.Ledger},
@@ -151,7 +140,7 @@ func visibility() []suite.Check {
 		{
 			ID:          "tenancy.tenantless-budget",
 			Level:       suite.Must,
-			Section:     "AUTH & TENANCY",
+			Section:     authSection,
 			Lines:       []int{44, 47, 50},
 			Requirement: "A budget on a scope that names no tenant is one tenant's all the same: the key of another holds nothing of it and is shown nothing of it.",
 			Needs:       []target.Kind{target.TenantB, target.Tenantless},
@@ -178,7 +167,7 @@ func foreignFilter(name string, line int, op suite.Op, ask func(*suite.T, *targe
 	return suite.Check{
 		ID:          "tenancy.foreign-filter-" + name,
 		Level:       suite.Must,
-		Section:     "AUTH & TENANCY",
+		Section:     authSection,
 		Lines:       []int{51, line},
 		Requirement: "A tenant parameter that is not the key's tenant is refused with 403 FORBIDDEN, whether there is such a tenant or not.",
 		Needs:       []target.Kind{target.TenantB, target.Funded},
@@ -187,8 +176,7 @@ func foreignFilter(name string, line int, op suite.Op, ask func(*suite.T, *targe
 			b := t.Budget(target.Funded)
 			r := ask(t, b)
 			for _, tenant := range []string{t.TenantB().ID, t.Name()} {
-				a := t.Do(ctx, r.WithQuery("tenant", tenant))
-				t.WantError(a, http.StatusForbidden, "FORBIDDEN")
+				wantForbidden(t, t.Do(ctx, r.WithQuery("tenant", tenant)))
 			}
 			t.WantStatus(t.Do(ctx, r.WithQuery("tenant", b.Tenant.ID)), http.StatusOK)
 		},

@@ -19,7 +19,7 @@ func validation() []suite.Check {
 		if c.name == "dry-run" { // the same schema as create
 			continue
 		}
-		all = append(all, malformed(c), trailing(c), repeated(c))
+		all = append(all, malformed(c), trailing(c), blank(c), repeated(c))
 		for _, f := range fields(c) {
 			all = append(all, f.check(c))
 		}
@@ -108,16 +108,9 @@ func bodyLine(name string) int {
 }
 
 func malformed(c call) suite.Check {
-	return suite.Check{
-		ID:          "validation." + c.name + "-body",
-		Level:       suite.Must,
-		Section:     schemaOf(c.name),
-		Lines:       []int{bodyLine(c.name)},
-		Requirement: "A body that is no JSON, or JSON but no object, or missing altogether, is refused with 400 INVALID_REQUEST.",
-		Needs:       []target.Kind{target.Funded},
-		Ops:         c.ops,
-		Run: func(ctx context.Context, t *suite.T) {
-			r := c.ready(ctx, t, t.Budget(target.Funded))
+	return c.refusals("validation."+c.name+"-body", schemaOf(c.name), []int{bodyLine(c.name)},
+		"A body that is no JSON, or JSON but no object, or missing altogether, is refused with 400 INVALID_REQUEST.",
+		func(ctx context.Context, t *suite.T, r *suite.Request) {
 			whole := text(t, r)
 			for _, body := range []string{
 				"", "{", "null", "[]", `"x"`, "7", "[" + whole + "]", whole[:len(whole)-1],
@@ -125,48 +118,40 @@ func malformed(c call) suite.Check {
 			} {
 				refusedAsInvalid(t, t.Do(ctx, r.Raw(body)))
 			}
-			c.stillWorks(ctx, t, r)
-		},
-	}
+		})
 }
 
 func trailing(c call) suite.Check {
-	return suite.Check{
-		ID:          "validation." + c.name + "-trailing-bytes",
-		Level:       suite.Must,
-		Section:     schemaOf(c.name),
-		Lines:       []int{bodyLine(c.name)},
-		Requirement: "A body with anything but white space behind its object is no JSON document and refused with 400 INVALID_REQUEST.",
-		Needs:       []target.Kind{target.Funded},
-		Ops:         c.ops,
-		Run: func(ctx context.Context, t *suite.T) {
-			r := c.ready(ctx, t, t.Budget(target.Funded))
+	return c.refusals("validation."+c.name+"-trailing-bytes", schemaOf(c.name), []int{bodyLine(c.name)},
+		"A body with anything behind its object is no JSON document and refused with 400 INVALID_REQUEST.",
+		func(ctx context.Context, t *suite.T, r *suite.Request) {
 			for _, tail := range []string{"x", "{}", "}", ",", "\n" + `{"idempotency_key":"other"}`} {
 				r := r.With("idempotency_key", t.Name())
 				refusedAsInvalid(t, t.Do(ctx, r.Raw(text(t, r)+tail)))
 			}
-			r = r.With("idempotency_key", t.Name())
+		})
+}
+
+func blank(c call) suite.Check {
+	return suite.Check{
+		ID: "validation." + c.name + "-white-space", Level: suite.Must, Section: schemaOf(c.name), Lines: []int{bodyLine(c.name)},
+		Requirement: "White space around the object of a body means nothing.",
+		Needs:       []target.Kind{target.Funded}, Ops: c.ops,
+		Run: func(ctx context.Context, t *suite.T) {
+			r := c.ready(ctx, t, t.Budget(target.Funded))
 			c.succeeded(t, t.Do(ctx, r.Raw(" \t\r\n"+text(t, r)+" \n")))
 		},
 	}
 }
 
 func repeated(c call) suite.Check {
-	return suite.Check{
-		ID:          "validation." + c.name + "-repeated-member",
-		Level:       suite.Should,
-		Section:     schemaOf(c.name),
-		Lines:       []int{bodyLine(c.name)},
-		Requirement: "A body in which a member stands twice does not say which one counts and is refused with 400 INVALID_REQUEST.",
-		Needs:       []target.Kind{target.Funded},
-		Ops:         c.ops,
-		Run: func(ctx context.Context, t *suite.T) {
-			r := c.ready(ctx, t, t.Budget(target.Funded))
-			body := text(t, r)
-			refusedAsInvalid(t, t.Do(ctx, r.Raw(`{"idempotency_key":"`+t.Name()+`",`+body[1:])))
-			c.stillWorks(ctx, t, r)
-		},
-	}
+	check := c.refusals("validation."+c.name+"-repeated-member", schemaOf(c.name), []int{bodyLine(c.name)},
+		"A body in which a member stands twice does not say which one counts and is refused with 400 INVALID_REQUEST.",
+		func(ctx context.Context, t *suite.T, r *suite.Request) {
+			refusedAsInvalid(t, t.Do(ctx, r.Raw(`{"idempotency_key":"`+t.Name()+`",`+text(t, r)[1:])))
+		})
+	check.Level = suite.Should
+	return check
 }
 
 // text is the body of a request as it would be sent.

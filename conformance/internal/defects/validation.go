@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 
@@ -140,6 +141,12 @@ func refusals() []Defect {
 			Wrap:  after(raw, whenRefused(400, "INVALID_REQUEST", refusal(500, "INTERNAL_ERROR"))),
 		},
 		{
+			ID:    "validation.white-space-is-malformed",
+			About: "a body that does not begin with its object is refused",
+			Fails: []string{"validation.*-white-space"},
+			Wrap:  whiteSpaceRefused,
+		},
+		{
 			ID:    "validation.no-scope-no-budget",
 			About: "a subject without any level is answered 404, since it has no budget",
 			Fails: []string{"validation.create-subject", "validation.decide-subject", "validation.event-subject"},
@@ -208,6 +215,20 @@ func refusals() []Defect {
 			Wrap:  instead(oddInteger, func(*suite.Request) *suite.Answer { return refused(400, "INVALID_REQUEST") }),
 		},
 	}
+}
+
+// whiteSpaceRefused looks at the bytes, which the words of this package do not
+// keep when they are JSON.
+func whiteSpaceRefused(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || len(bytes.TrimSpace(body)) < len(body) {
+			write(w, refused(http.StatusBadRequest, "INVALID_REQUEST"))
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, r)
+	})
 }
 
 // atAnEdge picks requests with a value that is just allowed.
