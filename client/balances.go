@@ -12,7 +12,8 @@ var getBalances = operation[gen.BalanceResponse]{
 	op: OpGetBalances, status: http.StatusOK, answer: balanceResponse, lenient: true}
 
 // GetBalances reads one page of balances. The protocol asks for at least one
-// subject filter; without one the levels of WithSubject are used.
+// subject filter; without one the levels of WithSubject are used. A page has 1
+// to 200 balances, 50 unless limit says otherwise. remaining may be negative.
 func (c *Client) GetBalances(ctx context.Context, params gen.GetBalancesParams, opts ...CallOption) (*gen.BalanceResponse, error) {
 	x := begin(c, &getBalances, opts)
 	if !filtersSubject(params) {

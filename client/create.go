@@ -17,6 +17,9 @@ var createReservation = operation[gen.ReservationCreateResponse]{
 // denial is an *Error (409 BUDGET_EXCEEDED and its kin); a dry run reports it as
 // decision DENY.
 //
+// An absent ttl_ms means 60000 to the server (1000..86400000), an absent
+// grace_period_ms 5000 (0..60000).
+//
 // After a timeout, a connection error, a 5xx or an ambiguous 2xx the same bytes
 // go out once more at once, with the same key; then what is known is returned. A
 // 429 is returned at once. An error with outcome Transient, Ambiguous or

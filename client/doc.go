@@ -27,4 +27,12 @@
 //	extendReservation   never; the lease decides
 //	everything else     RetryPolicy: full jitter, Retry-After as a floor, never
 //	                    past the context's deadline
+//
+// The rules come from these sections of the protocol document: ERROR SEMANTICS
+// (the codes and what a 429 is), IDEMPOTENCY (keys and replays), AUTH & TENANCY
+// (who may call what), CORRELATION AND TRACING (request and trace ids), the
+// heartbeat guidance of extendReservation (what proves a success, how a create
+// is recovered) and the component schemas (every limit). Amounts are int64 in
+// the unit they name, times are milliseconds since 1970 on the server's clock,
+// durations on the wire milliseconds.
 package client

@@ -202,6 +202,16 @@ func TestAnswersToExtend(t *testing.T) {
 	}
 }
 
+func TestTheReasonNamesThePlaceThatIsWrongAndNotWhatStandsThere(t *testing.T) {
+	const body = `{"status":"ACTIVE","expires_at_ms":1,"balances":[{"scope":"a","scope_path":"a","remaining":{"unit":"TOKENS","amount":"confidential"}}]}`
+	_, err := newClient(t, always(200, body)).ExtendReservation(t.Context(), "r-1", extendRequest)
+	var unproved *client.ResponseError
+	require.ErrorAs(t, err, &unproved)
+	assert.Contains(t, unproved.Reason, "balances[].remaining.amount")
+	assert.NotContains(t, err.Error(), "confidential")
+	assert.Contains(t, string(unproved.Excerpt()), "confidential", "a person can look into it")
+}
+
 func TestBadHeadersOfAProvedAnswerAreAbsent(t *testing.T) {
 	extend := func(header ...string) client.Meta {
 		var meta client.Meta

@@ -20,7 +20,8 @@ var (
 )
 
 // GetReservation reads one reservation. The server answers 410 for an expired
-// one, which is an *Error with outcome Expired.
+// one, which is an *Error with outcome Expired; a listing still shows it. A
+// server need not offer this operation.
 func (c *Client) GetReservation(ctx context.Context, id string, opts ...CallOption) (*gen.ReservationDetail, error) {
 	x := begin(c, &getReservation, opts)
 	x.onReservation(id)
@@ -44,9 +45,12 @@ func (c *Client) ExtendReservation(ctx context.Context, id string, req gen.Reser
 	})
 }
 
-// CommitReservation settles a reservation with what was really used. The
-// charged amount may differ from the actual one under the overage policies; see
-// CommitOveragePolicy of the protocol document.
+// CommitReservation settles a reservation with what was really used. What was
+// held and not needed goes back; what was not held falls under the overage
+// policy of the create (CommitOveragePolicy of the protocol document), under
+// which less than the actual amount may be charged. It is taken until the expiry
+// plus the grace period, then refused with outcome Expired. A repetition with
+// the same key and body returns the first answer.
 func (c *Client) CommitReservation(ctx context.Context, id string, req gen.CommitRequest, opts ...CallOption) (*gen.CommitResponse, error) {
 	x := begin(c, &commitReservation, opts)
 	x.onReservation(id)
@@ -61,7 +65,8 @@ func (c *Client) CommitReservation(ctx context.Context, id string, req gen.Commi
 }
 
 // ReleaseReservation gives the whole of a reservation's budget back. Use it only
-// when nothing was spent.
+// when nothing was spent. The reason, at most 256 characters, is kept by the
+// server.
 func (c *Client) ReleaseReservation(ctx context.Context, id string, req gen.ReleaseRequest, opts ...CallOption) (*gen.ReleaseResponse, error) {
 	x := begin(c, &releaseReservation, opts)
 	x.onReservation(id)
