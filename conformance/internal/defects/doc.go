@@ -18,7 +18,12 @@
 //			refusal(410, "RESERVATION_EXPIRED"))),
 //	}
 //
-// The file of a defect is the area in front of its id, as with checks.
+// The file of a defect is the area in front of its id, as with checks, but
+// areas whose rules break together share one: commit and release (settle.go),
+// decide and dryrun, extend and remaining.
+//
+// Alternatives are the counterpart: servers that answer otherwise where the
+// protocol leaves it open, on which no check may fail.
 //
 // A defect keeps what it remembers in the handler that Wrap returned: wrapping
 // twice gives two servers that share nothing. The handlers are safe for

@@ -6,7 +6,7 @@ import (
 	"github.com/cycles-protocol/cycles-go/conformance/internal/suite"
 )
 
-// settle has the defects of commit and release. It is areas commit and release.
+// settle has the defects of commit and release.
 func settle() []Defect {
 	finalized := []string{"commit.then-*", "release.then-*"}
 	final := func(op suite.Op, body map[string]any) Wrap {
