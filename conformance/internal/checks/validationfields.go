@@ -297,14 +297,14 @@ func reason() []field {
 func extension() []field {
 	return []field{
 		{
-			name:        "extend-by-ms",
+			name:        "by-ms",
 			lines:       []int{1807, 1814, 1815},
 			requirement: "extend_by_ms is required and is 1 to 86400000; anything else is refused with 400 INVALID_REQUEST.",
 			bad:         append(leftOut("extend_by_ms"), values("extend_by_ms", 0, -1, 86_400_001)...),
 			good:        values("extend_by_ms", 1, 86_400_000),
 		},
 		{
-			name:        "extend-by-ms-type",
+			name:        "by-ms-type",
 			lines:       []int{1813},
 			requirement: "An extend_by_ms that is no integer is refused with 400 INVALID_REQUEST.",
 			bad:         values("extend_by_ms", notInteger()...),

@@ -98,7 +98,7 @@ func posts() []post {
 		})},
 		{"commit", suite.Commit, slices.Concat(common, amount("actual", 1), metrics, []mend{metadata})},
 		{"release", suite.Release, append(common[:len(common):len(common)], mend{"reason", false, leaveOut("reason")})},
-		{"extend", suite.Extend, append(common[:len(common):len(common)], metadata, mend{"extend-by-ms", true, put("extend_by_ms", 1000)})},
+		{"extend", suite.Extend, append(common[:len(common):len(common)], metadata, mend{"by-ms", true, put("extend_by_ms", 1000)})},
 	}
 }
 
@@ -181,7 +181,7 @@ func refusals() []Defect {
 			Fails: []string{
 				"validation.*-idempotency-key", "validation.*-subject-length", "validation.*-dimensions", "validation.*-action",
 				"validation.*-action-tags", "validation.create-ttl-ms", "validation.create-grace-period-ms", "validation.*-metrics",
-				"validation.*-reason", "validation.*-extend-by-ms", "validation.*-client-time-ms",
+				"validation.*-reason", "validation.extend-by-ms", "validation.*-client-time-ms",
 			},
 			Wrap: instead(atAnEdge, func(*suite.Request) *suite.Answer { return refused(400, "INVALID_REQUEST") }),
 		},
