@@ -231,3 +231,38 @@ func TestEventThatIsRetriedForAWeekIsParkedInTime(t *testing.T) {
 		assert.EqualValues(t, 42, w.spent(), "the server took it once")
 	})
 }
+
+// The commit's failures say nothing about the event: it starts with the shortest
+// wait again.
+func TestEventStartsItsWaitsAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		spend := w.reserve(42)
+		w.wire.set(always(500, ""))
+		x := w.begin(w.settler(), spend)
+		_, err := x.Settle(t.Context())
+		require.Error(t, err)
+		time.Sleep(10 * time.Minute)
+		w.srv.Inject(mockserver.Fault{Operation: mockserver.CreateEvent, Status: 503})
+		w.wire.set(nil)
+		time.Sleep(31 * time.Second)
+		at := w.wire.times()
+		require.True(t, x.Result().Settled())
+		assert.LessOrEqual(t, at[len(at)-1].Sub(at[len(at)-2]), 500*time.Millisecond)
+	})
+}
+
+// A commit is as good after a month as on the first day: only the time since the
+// switch counts for the event.
+func TestOldCommitBecomesAnEventWhichIsYoung(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		spend := w.reserve(42)
+		time.Sleep(ttl + grace + time.Millisecond)
+		w.leave("left.json", w.record(spend, "key", "commit", time.Now().AddDate(0, -1, 0)))
+		w.settler()
+		time.Sleep(time.Second)
+		assert.Len(t, w.wire.bodies("/v1/events"), 1)
+		assert.EqualValues(t, 42, w.spent())
+	})
+}

@@ -31,8 +31,8 @@ func (s *Settler) Flush(ctx context.Context) error {
 	return err
 }
 
-// Close waits for the pending spends of this process until they are settled,
-// the flush timeout is over or ctx ends; it then cancels what is under way and
+// Close tries the pending spends of this process once a second until they are
+// settled, the flush timeout is over or ctx ends; it then cancels what is under way and
 // waits for it to return. When spends are left the error is a *LeftError: those
 // with a journal are settled by the next process. A closed settler settles no
 // more by itself; Settle still works.
@@ -40,6 +40,7 @@ func (s *Settler) Close(ctx context.Context) error {
 	s.mu.Lock()
 	if !s.closed && len(s.pending) > 0 && s.cfg.flushTimeout > 0 {
 		s.flushing++
+		s.closing = true
 		s.hurry(s.clock.Now())
 		s.start()
 		timer := s.clock.Timer(s.cfg.flushTimeout)

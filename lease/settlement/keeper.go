@@ -5,6 +5,10 @@ import (
 	"time"
 )
 
+// lastWait is the wait between attempts while Close waits: there is no time for
+// more.
+const lastWait = time.Second
+
 // hold keeps the background from a settlement while it is tried. It comes before
 // the record is written, so that no sweep takes the record for somebody else's.
 func (s *Settler) hold(x *Settlement) {
@@ -29,6 +33,9 @@ func (s *Settler) follow(x *Settlement) {
 			delete(s.names, x.name)
 		}
 	} else {
+		if soon := s.clock.Now().Add(spread(lastWait)); s.closing && soon.Before(due) {
+			due = soon
+		}
 		x.queuedFor = due
 		s.queue.add(x)
 		s.start()

@@ -45,7 +45,8 @@ type Settler struct {
 	changed  chan struct{}
 	keeping  bool
 	flushing int
-	closed   bool
+	// closing: Close gives what is pending a last chance.
+	closing, closed bool
 }
 
 // New makes a settler for c. Without options it follows the environment when c
