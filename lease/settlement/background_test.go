@@ -67,11 +67,13 @@ func TestSpendIsSettledAfterAnOutageOfHours(t *testing.T) {
 		w := newWorld(t)
 		spend := w.reserve(42)
 		w.wire.set(down)
-		x := w.begin(w.settler(), spend)
+		var n notes
+		x := w.begin(w.settler(n.option()), spend)
 		_, err := x.Settle(t.Context())
 		require.Error(t, err)
 		time.Sleep(3 * time.Hour)
 		assert.Equal(t, settlement.Pending, x.Result().Disposition)
+		assert.Empty(t, n.results(), "nothing has ended")
 		w.wire.set(nil)
 		time.Sleep(31 * time.Second)
 		assert.Equal(t, settlement.RecoveredByEvent, x.Result().Disposition, "the reservation is long over")
@@ -225,6 +227,20 @@ func TestFlushTriesNowAndReturnsWhenAllIsSettled(t *testing.T) {
 		assert.EqualValues(t, 7, w.spent())
 		assert.Empty(t, w.files())
 		require.NoError(t, w.flush(s, time.Minute), "nothing to do")
+	})
+}
+
+// What comes while a sweep is under way is not in its list.
+func TestFlushDuringASweepWaitsForTheNextOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.srv.Inject(mockserver.Fault{Operation: mockserver.CommitReservation, Delay: 3 * time.Second})
+		w.leave("first.json", w.record(w.reserve(1), "a", "commit", time.Now()))
+		s := w.settler(settlement.WithRescan(time.Hour))
+		time.Sleep(time.Second)
+		w.leave("second.json", w.record(w.reserve(2), "b", "commit", time.Now()))
+		require.NoError(t, w.flush(s, time.Minute))
+		assert.EqualValues(t, 3, w.spent())
 	})
 }
 

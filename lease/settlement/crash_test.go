@@ -22,6 +22,7 @@ import (
 	"github.com/cycles-protocol/cycles-go/client"
 	"github.com/cycles-protocol/cycles-go/gen"
 	"github.com/cycles-protocol/cycles-go/lease/settlement"
+	"github.com/cycles-protocol/cycles-go/lease/settlement/internal/journal"
 	"github.com/cycles-protocol/cycles-go/mockserver"
 )
 
@@ -239,3 +240,45 @@ func noteJournal(t *testing.T, expected map[string]int64, dir string) (pending i
 }
 
 func TestSpendsSurviveSIGKILLAtAnyPoint(t *testing.T) { killSpends(t, 20) }
+
+func TestRecordIsOnDiskBeforeTheFirstRequestLeaves(t *testing.T) {
+	w := newWorld(t)
+	spend := w.reserve(42)
+	var seen []any
+	w.wire.watch(func(*http.Request) {
+		record := w.onDisk(spend.ReservationID)
+		seen = append(seen, record["mode"], record["reservation_id"], record["commit_body"].(map[string]any)["idempotency_key"])
+	})
+	result, err := w.begin(w.settler(), spend).Settle(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []any{"commit", spend.ReservationID, result.IdempotencyKey}, seen)
+}
+
+func TestTwoProcessesOnOneJournalSendEachRecordOnce(t *testing.T) {
+	srv := mockserver.Start(t)
+	c, err := crashClient(srv.URL(), http.DefaultTransport)
+	require.NoError(t, err)
+	w := &world{t: t, srv: srv, base: t.TempDir()}
+	dir := filepath.Join(w.base, c.JournalIdentity().Fingerprint())
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	const n = 100
+	for i := range n {
+		spend := w.reserve(1)
+		record := w.recordFor(srv.URL(), spend, fmt.Sprint("key", i), "commit", time.Now())
+		require.NoError(t, os.WriteFile(filepath.Join(dir, journal.Name(spend.ReservationID)), []byte(record), 0o600))
+	}
+	srv.Inject(mockserver.Fault{Operation: mockserver.CommitReservation, Delay: 5 * time.Millisecond, Count: -1})
+	processes := []*process{startProcess(t, "recover", srv.URL(), w.base), startProcess(t, "recover", srv.URL(), w.base)}
+	ctx, cancel := timeout(t, 30*time.Second)
+	defer cancel()
+	_, err = srv.WaitForRequests(ctx, n, mockserver.Match{Operation: mockserver.CommitReservation})
+	require.NoError(t, err)
+	for _, p := range processes {
+		p.killAfter(t, 50*time.Millisecond) // time for a request too many
+	}
+	assert.Len(t, w.requests(mockserver.CommitReservation), n)
+	assert.EqualValues(t, n, w.spent())
+	list, err := settlement.List(w.base)
+	require.NoError(t, err)
+	assert.Empty(t, list)
+}

@@ -31,6 +31,23 @@ type disk struct {
 	remove error
 	rename error
 	lock   error
+	open   error
+}
+
+func (d *disk) unreadable(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.open = err
+}
+
+func (d *disk) Open(path string) (io.ReadCloser, error) {
+	d.mu.Lock()
+	err := d.open
+	d.mu.Unlock()
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return d.OS.Open(path)
 }
 
 func (d *disk) broken(create, remove, rename, lock error) {
@@ -143,6 +160,48 @@ func TestEventIsSentThoughTheSwitchCannotBeWritten(t *testing.T) {
 		assert.Equal(t, settlement.RecoveredByEvent, result.Disposition)
 		assert.ErrorIs(t, result.JournalErr, syscall.EIO)
 		assert.True(t, result.Journaled, "the commit was on disk before")
+		assert.EqualValues(t, 42, w.spent())
+	})
+}
+
+// The first write failed, and the disk has room again when the reservation turns
+// out to be over: the event is on disk before it leaves.
+func TestSwitchIsWrittenThoughTheCommitWasNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		d := &disk{}
+		spend := w.reserve(42)
+		time.Sleep(ttl + grace + time.Millisecond)
+		s := w.settler(settlement.WithFiles(d))
+		d.broken(syscall.ENOSPC, nil, nil, nil)
+		var mode any
+		w.wire.watch(func(r *http.Request) {
+			d.broken(nil, nil, nil, nil)
+			mode = w.onDisk(spend.ReservationID)["mode"]
+		})
+		result, err := w.begin(s, spend).Settle(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, "event", mode)
+		assert.True(t, result.Journaled)
+		assert.NoError(t, result.JournalErr)
+	})
+}
+
+// A record that has become unreadable is sent from memory.
+func TestOwnRecordThatCannotBeReadIsSettledFromMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		d := &disk{}
+		spend := w.reserve(42)
+		w.wire.set(down)
+		x := w.begin(w.settler(settlement.WithFiles(d)), spend)
+		_, err := x.Settle(t.Context())
+		require.Error(t, err)
+		d.unreadable(syscall.EIO)
+		w.wire.set(nil)
+		time.Sleep(time.Second)
+		assert.True(t, x.Result().Settled())
+		assert.ErrorIs(t, x.Result().JournalErr, syscall.EIO)
 		assert.EqualValues(t, 42, w.spent())
 	})
 }

@@ -87,7 +87,7 @@ func (s *Settler) replay(ctx context.Context) (left, settled int64) {
 		if s.isOwn(name) {
 			continue
 		}
-		if refused.Load() || !take(ctx, s.foundSlots) {
+		if !take(ctx, s.foundSlots) {
 			counts.left.Add(1)
 			continue
 		}
