@@ -121,12 +121,12 @@ func (l *Lease) Commit(ctx context.Context, actual gen.Amount, opts ...CommitOpt
 
 // Release gives the whole reservation back because nothing was spent under it.
 // It ends the heartbeat like Commit and outlives ctx like Commit, bounded by
-// three times the client's request timeout, retries included. reason is for the audit log and is cut to
-// the protocol's 256 characters; empty means none. After an error that leaves
-// the outcome open a second call sends the same key. A call that comes after a
-// commit, or while one is pending, is refused with a *SettledError: giving the
-// budget back would lose what was spent. FailOnFinalize adds the loss to the
-// error, as for Commit.
+// three times the client's request timeout, retries included. reason is for the
+// audit log and is cut to the protocol's 256 characters; empty means none. After
+// an error that leaves the outcome open a second call sends the same key. A call
+// that comes after a commit, or while one is pending, is refused with a
+// *SettledError: giving the budget back would lose what was spent.
+// FailOnFinalize adds the loss to the error, as for Commit.
 func (l *Lease) Release(ctx context.Context, reason string) error {
 	return join(l.release(ctx, reason), l.lossToReport())
 }

@@ -362,7 +362,7 @@ func (r *systemRun) audit(leases []*Lease) {
 	defer r.mu.Unlock()
 	for _, l := range leases {
 		life := r.lives[l.ID()]
-		left := life.trueEnd.Sub(time.Now())
+		left := time.Until(life.trueEnd)
 		r.check(l.Lead() <= max(0, left)+time.Millisecond, "%s: claims a lead of %v, %v is left", l.ID(), l.Lead(), left)
 		life.ended = life.ended || isClosed(l.Done())
 		switch {

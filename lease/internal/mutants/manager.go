@@ -91,7 +91,7 @@ var managerMutants = []mutant{
 	{"another unit is sent", "settle.go", "if unit != \"\" && actual.Unit != unit {", "if false {"},
 	{"the loss is always returned", "settle.go", "if !l.lost || l.m.cfg.onLost != FailOnFinalize {", "if !l.lost {"},
 	{"contexts that ended pile up", "context.go", "if len(b.list) >= max(few, b.pruneAt) {", "if false {"},
-	{"a panic keeps the budget", "run.go", "		if !returned {\n", "		if false {\n"},
+	{"a panic keeps the budget", "run.go", "		if !returned {\n", "		if !returned && l == nil {\n"},
 	{"failed work is never charged", "run.go", "if err != nil && usage.Actual.Amount == 0 {", "if err != nil {"},
 	{"work that used nothing is released", "run.go", "if err != nil && usage.Actual.Amount == 0 {", "if usage.Actual.Amount == 0 {"},
 	{"work is always cancelled", "run.go", "if l.m.cfg.onLost == CancelWork {", "if true {"},
