@@ -268,6 +268,34 @@ func TestFlushEndsWithItsContextAndLeavesTheRecords(t *testing.T) {
 	})
 }
 
+// What another process is just replaying is not settled yet either.
+func TestFlushWaitsForTheSweepOfAnotherProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.srv.Inject(mockserver.Fault{Operation: mockserver.CommitReservation, Delay: 3 * time.Second})
+		w.leave("left.json", w.record(w.reserve(42), "key", "commit", time.Now()))
+		w.settler()
+		time.Sleep(time.Second)
+		require.NoError(t, w.flush(w.settler(settlement.WithoutBackground()), time.Minute))
+		assert.EqualValues(t, 42, w.spent())
+		assert.Len(t, w.wire.times(), 1)
+	})
+}
+
+func TestFlushWaitsForRecordsOfOthersAsForItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.leave("left.json", w.record(w.reserve(42), "key", "commit", time.Now()))
+		w.wire.set(down)
+		s := w.settler()
+		time.AfterFunc(20*time.Second, func() { w.wire.set(nil) })
+		start := time.Now()
+		require.NoError(t, w.flush(s, 2*time.Minute))
+		assert.Greater(t, time.Since(start), 20*time.Second)
+		assert.EqualValues(t, 42, w.spent())
+	})
+}
+
 func TestCloseGivesPendingSpendsALastChance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -354,3 +354,19 @@ func TestRetriesSwitchedOffByTheEnvironmentLeaveWhatIsPendingOnDisk(t *testing.T
 		assert.Equal(t, map[string]int{".json": 1}, w.files())
 	})
 }
+
+func TestFlushTimeoutOfTheEnvironmentBoundsClose(t *testing.T) {
+	w := newWorld(t)
+	c := fromEnv(t, w.wire, map[string]string{"CYCLES_RETRY_FLUSH_TIMEOUT": "4s", "CYCLES_JOURNAL_DIR": w.base})
+	synctest.Test(t, func(t *testing.T) {
+		spend := w.reserve(42)
+		w.wire.set(down)
+		s, err := settlement.New(c)
+		require.NoError(t, err)
+		_, err = w.begin(s, spend).Settle(t.Context())
+		require.Error(t, err)
+		start := time.Now()
+		require.ErrorAs(t, s.Close(t.Context()), new(*settlement.LeftError))
+		assert.Equal(t, 4*time.Second, time.Since(start))
+	})
+}
