@@ -227,13 +227,13 @@ func TestRedirectIsAnAnswerAndNotFollowed(t *testing.T) {
 			elsewhere = true
 		}
 		if strings.HasSuffix(r.URL.Path, "/extend") {
-			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+			http.Redirect(w, r, "/elsewhere", http.StatusFound)
 			return true
 		}
 		return false
 	}}
 	rep := judge(t, acme(server), Options{}, check("a.b", unknown))
 	assert.Equal(t, report.Failed, only(t, rep).Outcome)
-	assert.Contains(t, only(t, rep).Got, "307")
+	assert.Contains(t, only(t, rep).Got, "302")
 	assert.False(t, elsewhere)
 }

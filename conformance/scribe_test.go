@@ -51,7 +51,12 @@ func TestKeysAreInNoReport(t *testing.T) {
 		a := t.Do(ctx, r.AsAdmin(secretAdmin).WithHeader("X-Other", secretB))
 		t.WantError(a, 200, secretA+" expected")
 	}, needs(target.Funded, target.RevokedKey))
-	rep, err := run(t.Context(), withContract(t, check), gossip(), Options{})
+	undecided := check
+	undecided.ID = "a.undecided"
+	undecided.Run = func(ctx context.Context, t *suite.T) {
+		t.Given(t.Do(ctx, t.Extend(t.Stranger(t.Budget(target.Funded)), 1)), 200)
+	}
+	rep, err := run(t.Context(), withContract(t, check, undecided), gossip(), Options{})
 	require.NoError(t, err)
 	require.Equal(t, report.Failed, result(t, rep, "a.b").Outcome)
 
@@ -63,7 +68,7 @@ func TestKeysAreInNoReport(t *testing.T) {
 		require.NoError(t, write())
 	}
 	text := all.String()
-	for _, secret := range []string{secretA, secretAdmin, secretFix, secretB, strings.ReplaceAll(secretB, `"`, `\"`), url.QueryEscape(secretB)} {
+	for _, secret := range []string{secretA, "-and-more", secretAdmin, secretFix, secretB, strings.ReplaceAll(secretB, `"`, `\"`), url.QueryEscape(secretB)} {
 		assert.False(t, strings.Contains(strings.ToLower(text), strings.ToLower(secret)), "%s is in a report", secret)
 	}
 	for _, name := range []string{"$CYCLES_KEY_A", "$CYCLES_KEY_B", "$CYCLES_ADMIN_KEY", "$CYCLES_KEY_REVOKED_KEY", "$CYCLES_WRONG_KEY"} {
