@@ -100,6 +100,15 @@ func TestNumbersCommitIsCappedToWhatIsLeft(t *testing.T) {
 	assert.EqualValues(t, 0, e.int("charged.amount"))
 }
 
+func TestNumbersAChargeOfExactlyWhatIsLeftIsNotOverTheLimit(t *testing.T) {
+	for _, policy := range []string{ifAvailable, overdraft} {
+		w := one(t, 100, 0)
+		w.commit(w.held("k", 50, policy), "c", 70).ok()
+		w.event("e", 30, policy).created()
+		w.leaves(parentScope, left{spent: 100})
+	}
+}
+
 func TestNumbersOnlyTheScopeThatCouldNotCoverIsOverItsLimit(t *testing.T) {
 	for _, policy := range []string{ifAvailable, overdraft} {
 		w := two(t, 150, 0, 1000, 0)
