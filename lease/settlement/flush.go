@@ -8,7 +8,8 @@ import (
 // Flush tries everything that is pending now, in this process and in the
 // journal, and again with the usual waits, until nothing is left or ctx ends. A
 // server's wish not to be called yet still holds. When spends are left the error
-// is a *LeftError; their records stay as they are.
+// is a *LeftError, or that of ctx when it ended before they were counted; their
+// records stay as they are.
 func (s *Settler) Flush(ctx context.Context) error {
 	s.mu.Lock()
 	if s.closed {
