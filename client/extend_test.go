@@ -49,9 +49,7 @@ func TestExtendOnAReusedConnectionThatDiesAfterTheServerReadItIsSentOnce(t *test
 	}()
 	require.Len(t, extendOK, 74)
 
-	c, err := client.New("http://"+listener.Addr().String(), client.WithAPIKey(apiKey))
-	require.NoError(t, err)
-	defer c.CloseIdleConnections()
+	c := liveClient(t, "http://"+listener.Addr().String())
 	_, err = c.ExtendReservation(t.Context(), "r-1", extendRequest)
 	require.NoError(t, err)
 
@@ -76,10 +74,9 @@ func TestRedirectIsRefusedAndTheKeyDoesNotLeave(t *testing.T) {
 			w.WriteHeader(status)
 		}))
 		follow := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}
-		c, err := client.New(origin.URL, client.WithAPIKey(apiKey), client.WithHTTPClient(follow))
-		require.NoError(t, err)
+		c := liveClient(t, origin.URL, client.WithHTTPClient(follow))
 
-		_, err = c.ExtendReservation(t.Context(), "r-1", extendRequest)
+		_, err := c.ExtendReservation(t.Context(), "r-1", extendRequest)
 		var refused *client.Error
 		require.ErrorAs(t, err, &refused)
 		assert.Equal(t, status, refused.Status)

@@ -121,6 +121,16 @@ func newClient(t testing.TB, rt http.RoundTripper, opts ...client.Option) *clien
 	return c
 }
 
+// liveClient is for servers on loopback, which may be slow on a busy machine.
+func liveClient(t testing.TB, url string, opts ...client.Option) *client.Client {
+	t.Helper()
+	opts = append([]client.Option{client.WithAPIKey(apiKey), client.WithRequestTimeout(5 * time.Minute)}, opts...)
+	c, err := client.New(url, opts...)
+	require.NoError(t, err)
+	t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
 // slowBody sleeps before its first byte.
 type slowBody struct {
 	wait time.Duration

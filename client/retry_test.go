@@ -237,11 +237,9 @@ func TestACallThatGivesUpLeavesThePoolAlone(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	cancelAtRetry := func() {}
-	c, err := client.New(server.URL, client.WithAPIKey(apiKey),
+	c := liveClient(t, server.URL,
 		client.WithLogger(slog.New(slog.NewTextHandler(writerFunc(func() { cancelAtRetry() }), nil))),
 		client.WithRetry(client.RetryPolicy{MaxAttempts: 3, InitialDelay: time.Nanosecond, MaxDelay: time.Nanosecond}))
-	require.NoError(t, err)
-	defer c.CloseIdleConnections()
 	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 		if !info.Reused {
 			connections.Add(1)
@@ -255,7 +253,7 @@ func TestACallThatGivesUpLeavesThePoolAlone(t *testing.T) {
 	canceled, cancel := context.WithCancel(ctx)
 	cancelAtRetry = cancel
 	failing.Store(2)
-	_, err = c.CommitReservation(canceled, "r-1", commitRequest)
+	_, err := c.CommitReservation(canceled, "r-1", commitRequest)
 	require.Equal(t, client.Canceled, client.OutcomeOf(err), "canceled while it waits for its retry")
 	failing.Store(0)
 	_, err = c.CommitReservation(ctx, "r-1", commitRequest)

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"io"
+	"log"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -26,20 +27,17 @@ func extendHandler(w http.ResponseWriter, _ *http.Request) {
 func TestTLSAndItsTrustComeThroughTheHTTPClient(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(extendHandler))
 	server.EnableHTTP2 = true
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()
 	defer server.Close()
 	pool := x509.NewCertPool()
 	pool.AddCert(server.Certificate())
-	c, err := client.New(server.URL+"/prefix/", client.WithAPIKey(apiKey), client.WithHTTPClient(&http.Client{
+	c := liveClient(t, server.URL+"/prefix/", client.WithHTTPClient(&http.Client{
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}}))
-	require.NoError(t, err)
-	defer c.CloseIdleConnections()
-	_, err = c.ExtendReservation(t.Context(), "r-1", extendRequest)
+	_, err := c.ExtendReservation(t.Context(), "r-1", extendRequest)
 	require.NoError(t, err)
 
-	distrusting, err := client.New(server.URL, client.WithAPIKey(apiKey))
-	require.NoError(t, err)
-	_, err = distrusting.CommitReservation(t.Context(), "r-1", commitRequest)
+	_, err = liveClient(t, server.URL).CommitReservation(t.Context(), "r-1", commitRequest)
 	var broken *client.TransportError
 	require.ErrorAs(t, err, &broken)
 	assert.Equal(t, 1, broken.Attempts, "trust will not come by retrying")
@@ -54,10 +52,8 @@ func TestAProxyComesThroughTheHTTPClient(t *testing.T) {
 	defer proxy.Close()
 	via, err := url.Parse(proxy.URL)
 	require.NoError(t, err)
-	c, err := client.New("http://cycles.invalid/budget", client.WithAPIKey(apiKey), client.WithHTTPClient(&http.Client{
+	c := liveClient(t, "http://cycles.invalid/budget", client.WithHTTPClient(&http.Client{
 		Transport: &http.Transport{Proxy: http.ProxyURL(via)}}))
-	require.NoError(t, err)
-	defer c.CloseIdleConnections()
 	_, err = c.ExtendReservation(t.Context(), "r-1", extendRequest)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"http://cycles.invalid/budget/v1/reservations/r-1/extend"}, asked)
@@ -85,13 +81,11 @@ func TestACompressedBodyIsBoundedAfterDecompression(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Encoding", "gzip")
-		w.Write(gzipOfSpaces(40 << 20))
+		w.Write(gzipOfSpaces(17 << 20))
 	}))
 	defer server.Close()
-	c, err := client.New(server.URL, client.WithAPIKey(apiKey))
-	require.NoError(t, err)
-	defer c.CloseIdleConnections()
-	_, err = c.ExtendReservation(t.Context(), "r-1", extendRequest)
+	c := liveClient(t, server.URL)
+	_, err := c.ExtendReservation(t.Context(), "r-1", extendRequest)
 	var unproved *client.ResponseError
 	require.ErrorAs(t, err, &unproved)
 	assert.Contains(t, unproved.Reason, "longer than 16777216")
@@ -100,9 +94,7 @@ func TestACompressedBodyIsBoundedAfterDecompression(t *testing.T) {
 func TestOneClientServesManyGoroutines(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(extendHandler))
 	defer server.Close()
-	c, err := client.New(server.URL, client.WithAPIKey(apiKey))
-	require.NoError(t, err)
-	defer c.CloseIdleConnections()
+	c := liveClient(t, server.URL)
 	var group sync.WaitGroup
 	for range 20 {
 		group.Go(func() {
