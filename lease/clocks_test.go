@@ -234,7 +234,11 @@ func TestAClockThatStandsStillEndsInATypedStop(t *testing.T) {
 		m, k := skewed(t, w, WithObserver(seen))
 		k.freeze(0)
 		l := acquire(t, m, 60_000)
-		<-l.Done()
+		select {
+		case <-l.Done():
+		case <-time.After(time.Minute):
+			t.Fatal("nothing ended it")
+		}
 		assert.Equal(t, StopLeaseTooShort, stopOf(t, l).Reason)
 		assert.LessOrEqual(t, len(w.sent("extend")), 2)
 		synctest.Wait()
@@ -251,7 +255,11 @@ func TestAClockThatStandsStillBeforeAShortWaitIsFoundOut(t *testing.T) {
 		k.freeze(0)
 		l := acquire(t, m, 60_000)
 		start := time.Now()
-		<-l.Done()
+		select {
+		case <-l.Done():
+		case <-time.After(time.Minute):
+			t.Fatal("nothing ended it")
+		}
 		assert.Equal(t, StopLeaseTooShort, stopOf(t, l).Reason)
 		assert.LessOrEqual(t, time.Since(start), time.Second)
 	})
