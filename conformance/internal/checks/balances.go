@@ -51,23 +51,6 @@ func balanceFilters() []suite.Check {
 			},
 		},
 		{
-			ID: "balances.each-level", Level: suite.Must, Section: balancesSection, Lines: []int{2880, 2890},
-			Requirement: "One of the six filters is enough, and leaving the tenant out asks for the own one.",
-			Needs:       []target.Kind{target.Funded}, Ops: ops,
-			Run: func(ctx context.Context, t *suite.T) {
-				b := t.Budget(target.Funded)
-				for level := range b.Subject {
-					r := t.Balances(b)
-					for other := range b.Subject {
-						if other != level {
-							r = r.WithoutQuery(other)
-						}
-					}
-					walkBalances(ctx, t, r).wantBudget(t, b)
-				}
-			},
-		},
-		{
 			ID: "balances.other-scope", Level: suite.Must, Section: balancesSection, Lines: []int{2880},
 			Requirement: "A budget is not shown to who asks for another scope.",
 			Needs:       []target.Kind{target.Funded}, Ops: ops,

@@ -22,7 +22,7 @@ type Alternative struct {
 // Alternatives returns every alternative, in a fixed order.
 func Alternatives() []Alternative {
 	evaluations := func(r *suite.Request) bool { return dry(r) || r.Op == suite.Decide }
-	return []Alternative{
+	return append([]Alternative{
 		{
 			ID:    "answers.bare",
 			About: "answers carry none of the members that a schema leaves optional and no rule asks for",
@@ -148,7 +148,7 @@ func Alternatives() []Alternative {
 				return a
 			}),
 		},
-	}
+	}, append(readAlternatives(), otherAlternatives()...)...)
 }
 
 func lastElement(_ *suite.Request, v any) any {

@@ -21,7 +21,7 @@ func balances() []Defect {
 		{
 			ID:    "balances.tenant-needed",
 			About: "balances without a tenant parameter are refused",
-			Fails: []string{"balances.each-level", "balances.other-scope", "tenancy.balances-own-only"},
+			Fails: []string{"balances.other-scope", "tenancy.balances-own-only"},
 			Wrap:  instead(named, refuse(400, "INVALID_REQUEST")),
 		},
 		{
@@ -99,7 +99,7 @@ func balances() []Defect {
 		{
 			ID:    "balances.scope-by-level",
 			About: "a balance says the tenant where its scope path should be",
-			Fails: []string{"balances.shown", "balances.each-level", "balances.units"},
+			Fails: []string{"balances.shown", "balances.units"},
 			Wrap: after(shown, change("balances.*.scope_path", func(_ *suite.Request, v any) any {
 				return "tenant:" + fmt.Sprint(len(fmt.Sprint(v)))
 			})),

@@ -7,7 +7,7 @@ import (
 )
 
 // withClosed is a rule that can ask whether the tenant of the reservation or of
-// the request is closed, by trying a reservation of nothing there.
+// the request is closed, by a dry run of nothing there.
 func withClosed(f func(r *suite.Request, next server, closed func() bool) *suite.Answer) Wrap {
 	return remembering(func() rule {
 		var (
@@ -20,7 +20,11 @@ func withClosed(f func(r *suite.Request, next server, closed func() bool) *suite
 				if !known {
 					create, known = made.get(r.Header.Get(suite.HeaderKey))
 				}
-				return known && next(anew(create, count(&serial, "")).With("estimate.amount", 0)).Code() == "TENANT_CLOSED"
+				if !known {
+					return false
+				}
+				probe := anew(create, count(&serial, "")).With("estimate.amount", 0).With("dry_run", true)
+				return next(probe).Str("reason_code") == "TENANT_CLOSED"
 			})
 			if id := a.Str("reservation_id"); live(r) && id != "" {
 				made.first(id, r)

@@ -172,10 +172,10 @@ func whenOK(s spoil) spoil {
 
 // refusal answers with that error in place of the answer.
 func refusal(status int, code string) spoil {
-	return func(_ *suite.Request, a *suite.Answer) *suite.Answer {
+	return func(r *suite.Request, a *suite.Answer) *suite.Answer {
 		e := refused(status, code)
 		e.Header = a.Header
-		return withBody(e, e.Value)
+		return both(set("request_id", a.Header.Get("X-Request-Id")), set("trace_id", a.Header.Get(suite.HeaderTrace)))(r, e)
 	}
 }
 
