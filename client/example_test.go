@@ -4,42 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"strings"
+
+	"github.com/jarcoal/httpmock"
 
 	"github.com/cycles-protocol/cycles-go/client"
 	"github.com/cycles-protocol/cycles-go/gen"
+	"github.com/cycles-protocol/cycles-go/mockserver"
 )
 
-// canned is a budget authority that knows one answer per route.
-type canned map[string]string
-
-func (c canned) RoundTrip(req *http.Request) (*http.Response, error) {
-	body, ok := c[req.Method+" "+req.URL.Path]
-	status := http.StatusOK
-	switch {
-	case !ok:
-		status, body = http.StatusNotFound, `{"error":"NOT_FOUND","message":"no such thing","request_id":"req-1"}`
-	case strings.HasPrefix(body, `{"error"`):
-		status = http.StatusConflict
-	case req.URL.Path == "/v1/events":
-		status = http.StatusCreated
-	}
-	return &http.Response{
-		StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(strings.NewReader(body)),
-	}, nil
-}
-
-// connect makes a client for a canned authority; a program would name a URL
-// and a key, or call client.FromEnv.
-func connect(answers canned, opts ...client.Option) *client.Client {
+// connect starts a budget authority in memory, with one tenant, one key and 100
+// dollars, and a client for it. A program names a URL and a key instead, or
+// calls client.FromEnv.
+func connect(srv *mockserver.Server, opts ...client.Option) *client.Client {
 	opts = append([]client.Option{
-		client.WithAPIKey("cyc_live_example"),
-		client.WithHTTPClient(&http.Client{Transport: answers}),
+		client.WithAPIKey(mockserver.DefaultAPIKey),
+		client.WithHTTPClient(srv.Client()),
 	}, opts...)
-	c, err := client.New("https://cycles.example.com", opts...)
+	c, err := client.New(srv.URL(), opts...)
 	if err != nil {
 		panic(err)
 	}
@@ -47,7 +29,7 @@ func connect(answers canned, opts ...client.Option) *client.Client {
 }
 
 var (
-	exampleTenant  = "acme"
+	exampleTenant  = mockserver.DefaultTenant
 	exampleSubject = gen.Subject{Tenant: &exampleTenant}
 	exampleAction  = gen.Action{Kind: "llm.completion", Name: "openai:gpt-4o"}
 )
@@ -67,12 +49,7 @@ func dollars(text string) gen.Amount {
 
 // Reserve before the work, commit what it really took.
 func Example() {
-	c := connect(canned{
-		"POST /v1/reservations": `{"decision":"ALLOW","reservation_id":"r-1","affected_scopes":["tenant:acme"],
-			"expires_at_ms":1700000060000,"remaining_ttl_ms":60000,"reserved":{"unit":"USD_MICROCENTS","amount":500000}}`,
-		"POST /v1/reservations/r-1/commit": `{"status":"COMMITTED","charged":{"unit":"USD_MICROCENTS","amount":350000},
-			"released":{"unit":"USD_MICROCENTS","amount":150000}}`,
-	})
+	c := connect(mockserver.New())
 	ctx := context.Background()
 	created, err := c.CreateReservation(ctx, gen.ReservationCreateRequest{
 		Subject: exampleSubject, Action: exampleAction, Estimate: dollars("0.005"),
@@ -94,31 +71,29 @@ func Example() {
 // A budget that is spent is a refusal with a code; a network that failed is
 // not. OutcomeOf tells them apart.
 func ExampleOutcomeOf() {
-	c := connect(canned{
-		"POST /v1/reservations": `{"error":"BUDGET_EXCEEDED","message":"Insufficient remaining budget","request_id":"req-7"}`,
-	})
+	c := connect(mockserver.New(mockserver.WithBudget(mockserver.Budget{Scope: mockserver.DefaultScope, Allocated: 100})))
 	_, err := c.CreateReservation(context.Background(), gen.ReservationCreateRequest{
 		Subject: exampleSubject, Action: exampleAction, Estimate: dollars("12.50"),
 	})
 	switch {
 	case errors.Is(err, client.ErrBudgetExceeded):
 		refused, _ := errors.AsType[*client.Error](err)
-		fmt.Println("denied:", refused.Message, refused.RequestID)
+		fmt.Println("denied:", refused.Status, refused.Code) // and RequestID, to ask the operator about
 	case client.OutcomeOf(err) == client.Transient:
 		fmt.Println("nobody knows; look it up with FindReservation")
 	}
 	fmt.Println(client.OutcomeOf(err))
 	// Output:
-	// denied: Insufficient remaining budget req-7
+	// denied: 409 BUDGET_EXCEEDED
 	// rejected
 }
 
 // Ask first, and fit the work to the caps that come with the answer.
 func ExampleClient_Decide() {
-	c := connect(canned{
-		"POST /v1/decide": `{"decision":"ALLOW_WITH_CAPS","affected_scopes":["tenant:acme"],
-			"caps":{"max_tokens":1000,"tool_denylist":["shell.exec"],"cooldown_ms":1500}}`,
-	})
+	c := connect(mockserver.New(mockserver.WithBudget(mockserver.Budget{
+		Scope: mockserver.DefaultScope, Allocated: mockserver.DefaultAllocated,
+		Caps: &gen.Caps{MaxTokens: new(int64(1000)), ToolDenylist: []string{"shell.exec"}, CooldownMs: new(int64(1500))},
+	})))
 	answer, err := c.Decide(context.Background(), gen.DecisionRequest{
 		Subject: exampleSubject, Action: exampleAction, Estimate: dollars("0.02"),
 	})
@@ -137,9 +112,7 @@ func ExampleClient_Decide() {
 
 // Spending that could not be estimated is recorded after the fact.
 func ExampleClient_CreateEvent() {
-	c := connect(canned{
-		"POST /v1/events": `{"status":"APPLIED","event_id":"e-1","charged":{"unit":"USD_MICROCENTS","amount":1000000}}`,
-	})
+	c := connect(mockserver.New(mockserver.WithBudget(mockserver.Budget{Scope: mockserver.DefaultScope, Allocated: 1_000_000})))
 	answer, err := c.CreateEvent(context.Background(), gen.EventCreateRequest{
 		Subject: exampleSubject, Action: exampleAction, Actual: dollars("0.02"),
 	})
@@ -149,21 +122,29 @@ func ExampleClient_CreateEvent() {
 	}
 	if answer.Charged != nil {
 		charged, _ := client.MicrocentsOf(*answer.Charged)
-		fmt.Println(answer.EventID, "only", charged, "was left to charge")
+		fmt.Println(answer.Status, "but only", charged, "was left to charge")
 	}
-	// Output: e-1 only 0.01 was left to charge
+	// Output: APPLIED but only 0.01 was left to charge
 }
 
 // The filters stay pinned while the pages turn.
 func ExampleClient_Reservations() {
-	const row = `{"reservation_id":"r-%d","status":"ACTIVE","subject":{"tenant":"acme"},"action":{"kind":"tool.search","name":"web"},
-		"reserved":{"unit":"TOKENS","amount":10},"created_at_ms":1,"expires_at_ms":2,"scope_path":"tenant:acme","affected_scopes":["tenant:acme"]}`
-	c := connect(canned{
-		"GET /v1/reservations": `{"reservations":[` + fmt.Sprintf(row, 1) + `,` + fmt.Sprintf(row, 2) + `],"next_cursor":null,"has_more":false}`,
-	})
+	c := connect(mockserver.New())
+	for _, price := range []string{"0.01", "0.02", "0.03"} {
+		_, err := c.CreateReservation(context.Background(), gen.ReservationCreateRequest{
+			Subject: exampleSubject, Action: exampleAction, Estimate: dollars(price),
+		})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+
 	ctx := context.Background()
 	active := gen.ReservationStatusActive
-	page, err := c.Reservations(ctx, gen.ListReservationsParams{Status: &active})
+	byAmount := gen.ListReservationsParamsSortByReserved
+	two := int64(2)
+	page, err := c.Reservations(ctx, gen.ListReservationsParams{Status: &active, SortBy: &byAmount, Limit: &two})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -173,27 +154,25 @@ func ExampleClient_Reservations() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(reservation.ReservationID, reservation.Reserved.Amount)
+		fmt.Println(reservation.Reserved.Amount)
 	}
 	// Output:
-	// r-1 10
-	// r-2 10
+	// 3000000
+	// 2000000
+	// 1000000
 }
 
 // An ambiguous create leaves its key behind, and the key leads to what it made.
 func ExampleClient_FindReservation() {
-	c := connect(canned{
-		"POST /v1/reservations": "the answer was lost",
-		"GET /v1/reservations": `{"reservations":[{"reservation_id":"r-1","status":"ACTIVE","idempotency_key":"run-42","subject":{"tenant":"acme"},
-			"action":{"kind":"tool.search","name":"web"},"reserved":{"unit":"TOKENS","amount":10},"created_at_ms":1,"expires_at_ms":2,
-			"scope_path":"tenant:acme","affected_scopes":["tenant:acme"]}]}`,
-	})
+	c := connect(mockserver.New(mockserver.WithFault(mockserver.Fault{
+		Operation: mockserver.CreateReservation, Kind: mockserver.FaultResponseLost, Count: 2,
+	})))
 	ctx := context.Background()
 	var meta client.Meta
 	_, err := c.CreateReservation(ctx, gen.ReservationCreateRequest{
 		IdempotencyKey: "run-42", Subject: exampleSubject, Action: exampleAction, Estimate: dollars("0.01"),
 	}, client.WithMeta(&meta))
-	if client.OutcomeOf(err) != client.Ambiguous {
+	if client.OutcomeOf(err) != client.Transient {
 		fmt.Println(err)
 		return
 	}
@@ -203,17 +182,17 @@ func ExampleClient_FindReservation() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("but", found.ReservationID, "is", found.Status)
+	fmt.Println("but the reservation is", found.Status)
 	// Output:
 	// after 2 attempts nothing is proved
-	// but r-1 is ACTIVE
+	// but the reservation is ACTIVE
 }
 
 // A dry run evaluates everything and holds nothing. Its denial is an answer.
 func ExampleClient_CreateReservation_dryRun() {
-	c := connect(canned{
-		"POST /v1/reservations": `{"decision":"DENY","reason_code":"BUDGET_FROZEN","affected_scopes":["tenant:acme"],"scope_path":"tenant:acme"}`,
-	})
+	c := connect(mockserver.New(mockserver.WithBudget(mockserver.Budget{
+		Scope: mockserver.DefaultScope, Allocated: mockserver.DefaultAllocated, Status: mockserver.BudgetFrozen,
+	})))
 	dryRun := true
 	answer, err := c.CreateReservation(context.Background(), gen.ReservationCreateRequest{
 		Subject: exampleSubject, Action: exampleAction, Estimate: dollars("0.01"), DryRun: &dryRun,
@@ -232,32 +211,23 @@ func ExampleClient_CreateReservation_dryRun() {
 // span of ctx.
 func ExampleWithTraceContext() {
 	type span struct{}
-	c := connect(canned{"GET /v1/balances": `{"balances":[]}`}, client.WithTraceContext(func(ctx context.Context) string {
+	c := connect(mockserver.New(), client.WithTraceContext(func(ctx context.Context) string {
 		parent, _ := ctx.Value(span{}).(string)
 		return parent
 	}))
 	ctx := context.WithValue(context.Background(), span{}, "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 	var meta client.Meta
 	_, err := c.GetBalances(ctx, gen.GetBalancesParams{Tenant: &exampleTenant}, client.WithMeta(&meta))
-	fmt.Println(err, meta.Status, meta.Attempts)
-	// Output: <nil> 200 1
+	fmt.Println(err, meta.TraceID)
+	// Output: <nil> 4bf92f3577b34da6a3ce929d0e0e4736
 }
 
-// counting is a transport around another one.
-type counting struct {
-	base  http.RoundTripper
-	calls int
-}
-
-func (t *counting) RoundTrip(req *http.Request) (*http.Response, error) {
-	t.calls++
-	return t.base.RoundTrip(req)
-}
-
-// Whatever net/http can do goes through the HTTP client: proxies, TLS, or
-// counting what leaves.
+// Whatever net/http can do goes through the HTTP client: proxies, TLS, or, in a
+// unit test of a single call, a transport that knows one answer.
 func ExampleWithHTTPClient() {
-	transport := &counting{base: canned{"GET /v1/balances": `{"balances":[]}`}}
+	transport := httpmock.NewMockTransport()
+	transport.RegisterResponder("GET", "https://cycles.example.com/v1/balances",
+		httpmock.NewJsonResponderOrPanic(http.StatusOK, gen.BalanceResponse{Balances: []gen.Balance{}}))
 	c, err := client.New("https://cycles.example.com",
 		client.WithAPIKey("cyc_live_example"), client.WithHTTPClient(&http.Client{Transport: transport}))
 	if err != nil {
@@ -265,7 +235,7 @@ func ExampleWithHTTPClient() {
 		return
 	}
 	_, err = c.GetBalances(context.Background(), gen.GetBalancesParams{Tenant: &exampleTenant})
-	fmt.Println(err, transport.calls)
+	fmt.Println(err, transport.GetTotalCallCount())
 	// Output: <nil> 1
 }
 
