@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -112,11 +113,21 @@ func TestCloseStopsAndWaits(t *testing.T) {
 	})
 }
 
-// running counts the goroutines that managers have started.
+// running counts the goroutines that the managers of this bubble have started and
+// that have not ended. In the traces the caller comes first.
 func running() int {
+	synctest.Wait()
 	buf := make([]byte, 256<<10)
-	stacks := string(buf[:runtime.Stack(buf, true)])
-	return strings.Count(stacks, "created by github.com/cycles-protocol/cycles-go/lease.(*Manager)")
+	traces := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
+	bubble := regexp.MustCompile(`synctest bubble \d+`).FindString(traces[0])
+	n := 0
+	for _, trace := range traces {
+		head, _, _ := strings.Cut(trace, "\n")
+		if strings.HasSuffix(head, bubble+"]:") && strings.Contains(trace, "created by github.com/cycles-protocol/cycles-go/lease.(*Manager)") {
+			n++
+		}
+	}
+	return n
 }
 
 func TestNoGoroutineOutlivesItsLeases(t *testing.T) {
