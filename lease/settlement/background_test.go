@@ -312,6 +312,23 @@ func TestCloseGivesPendingSpendsALastChance(t *testing.T) {
 	})
 }
 
+// The ordinary waits are too long for the little time that Close has.
+func TestCloseTriesOnceASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		spend := w.reserve(42)
+		w.wire.set(down)
+		s := w.settler(settlement.WithFlushTimeout(10 * time.Second))
+		x := w.begin(s, spend)
+		_, err := x.Settle(t.Context())
+		require.Error(t, err)
+		time.Sleep(time.Minute)
+		time.AfterFunc(8900*time.Millisecond, func() { w.wire.set(nil) })
+		require.NoError(t, s.Close(t.Context()))
+		assert.True(t, x.Result().Settled())
+	})
+}
+
 func TestCloseIsBoundedAndSaysWhatIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

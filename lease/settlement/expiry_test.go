@@ -30,6 +30,7 @@ func TestExpiredReservationIsSettledByAnEventWithTheSameKey(t *testing.T) {
 
 		result, err := w.begin(w.settler(), spend).Settle(t.Context())
 		require.NoError(t, err)
+		assert.Len(t, spend.Commit.Metadata, 3, "the caller's map is not written to")
 		assert.Equal(t, settlement.RecoveredByEvent, result.Disposition)
 		assert.NotEmpty(t, result.Event.EventID)
 		assert.Nil(t, result.Commit)

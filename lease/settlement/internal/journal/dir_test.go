@@ -124,3 +124,11 @@ func TestOnlyJSONNamesAreRecords(t *testing.T) {
 	assert.Empty(t, errs)
 	assert.Len(t, files(t, d), 7)
 }
+
+// Whoever can guess a temporary name must not be able to lay something under it.
+func TestTempFileIsNeverSomebodyElses(t *testing.T) {
+	d := openDir(t)
+	path := write(t, d, "taken.tmp", "")
+	_, err := OS{}.Create(path)
+	assert.ErrorIs(t, err, fs.ErrExist)
+}
