@@ -190,8 +190,12 @@ func commitRefusals() []suite.Check {
 // unknownReservation is about an id that no reservation has, on commit, release
 // and extend.
 func unknownReservation(name string, ops []suite.Op, request func(*suite.T, *suite.Reservation) *suite.Request) suite.Check {
+	lines := []int{139}
+	if name == "extend" {
+		lines = append(lines, 2554)
+	}
 	return suite.Check{
-		ID: name + ".unknown-reservation", Level: suite.Must, Section: "ERROR SEMANTICS", Lines: []int{139},
+		ID: name + ".unknown-reservation", Level: suite.Must, Section: "ERROR SEMANTICS", Lines: lines,
 		Requirement: "A " + name + " of a reservation that never existed is refused with 404 NOT_FOUND.",
 		Needs:       []target.Kind{target.Funded}, Ops: ops,
 		Run: func(ctx context.Context, t *suite.T) {

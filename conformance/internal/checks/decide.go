@@ -96,8 +96,12 @@ func (p preflight) denies(o obstruction) suite.Check {
 }
 
 func (p preflight) reason(o obstruction) suite.Check {
+	lines := append([]int{840}, o.lines...)
+	if p.area == "dryrun" {
+		lines = append(lines, 1948)
+	}
 	return suite.Check{
-		ID: p.area + "." + o.name + "-reason", Level: suite.Should, Section: "DecisionReasonCode", Lines: append([]int{840}, o.lines...),
+		ID: p.area + "." + o.name + "-reason", Level: suite.Should, Section: "DecisionReasonCode", Lines: lines,
 		Requirement: "The DENY says why: reason_code " + o.reason + ".",
 		Needs:       o.needs(), Ops: p.ops,
 		Run: func(ctx context.Context, t *suite.T) { t.WantDenied(p.meet(ctx, t, o), o.reason) },

@@ -203,7 +203,7 @@ func eventOverdraft() []suite.Check {
 	overdraft := with("overage_policy", "ALLOW_WITH_OVERDRAFT")
 	return []suite.Check{
 		{
-			ID: "events.overdraft", Level: suite.Must, Section: "EventCreateRequest", Lines: []int{1643, 1644},
+			ID: "events.overdraft", Level: suite.Must, Section: "EventCreateRequest", Lines: []int{1264, 1643, 1644},
 			Requirement: "Under ALLOW_WITH_OVERDRAFT an event that nothing is left for becomes debt, up to the overdraft limit and with it; a debt at the limit is not over it.",
 			Needs:       []target.Kind{target.Overdraft}, Ops: eventOps(),
 			Run: func(ctx context.Context, t *suite.T) {

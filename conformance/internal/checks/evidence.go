@@ -72,7 +72,7 @@ func evidenceReferences() []suite.Check {
 	var all []suite.Check
 	for _, c := range recorded() {
 		all = append(all, suite.Check{
-			ID: "evidence.reference-" + c.name, Level: suite.Must, Section: "CyclesEvidenceRef", Lines: []int{lines[c.name], 725, 726}, Edition: suite.Current,
+			ID: "evidence.reference-" + c.name, Level: suite.Must, Section: "CyclesEvidenceRef", Lines: []int{lines[c.name], 691, 725, 726}, Edition: suite.Current,
 			Requirement: "The answer refers to its evidence, with an absolute URL that ends in /evidence/ and the id and holds /v1 once.",
 			Needs:       evidenceNeeds(), Ops: c.ops,
 			Run: func(ctx context.Context, t *suite.T) {

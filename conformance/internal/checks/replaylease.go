@@ -113,7 +113,7 @@ func replayOfEarlierLease() []suite.Check {
 			},
 		},
 		{
-			ID: "replay.extend-after-its-expiry", Level: suite.Must, Section: replaySection, Lines: []int{181, 1851, 2537}, Edition: suite.Current,
+			ID: "replay.extend-after-its-expiry", Level: suite.Must, Section: replaySection, Lines: []int{181, 1851, 1861, 2537}, Edition: suite.Current,
 			Requirement: "An extend sent again after the expiry that it gave is still its first answer with remaining_ttl_ms 0, and no new extension, though a later extend keeps the reservation alive.",
 			Needs:       []target.Kind{target.Funded}, Ops: []suite.Op{suite.Create, suite.Extend}, Waits: true,
 			Run: func(ctx context.Context, t *suite.T) {

@@ -130,7 +130,7 @@ func traceAdopted() []suite.Check {
 	}
 	return append(all,
 		suite.Check{
-			ID: "tracing.parent-wins", Level: suite.Must, Section: traceSection, Lines: []int{245, 259},
+			ID: "tracing.parent-wins", Level: suite.Must, Section: traceSection, Lines: []int{245, 260, 261},
 			Requirement: "When traceparent and X-Cycles-Trace-Id disagree traceparent wins, and the request is not refused for it.",
 			Needs:       []target.Kind{target.Funded}, Ops: []suite.Op{suite.Create},
 			Run: func(ctx context.Context, t *suite.T) {
