@@ -72,8 +72,8 @@ func spelled(v any) string {
 // equal compares what came with what was sent: integers by value, objects
 // without their null members.
 func equal(got, want any) bool {
-	if n, ok := integer(want); ok {
-		g, ok := integer(got)
+	if n, ok := suite.Integer(want); ok {
+		g, ok := suite.Integer(got)
 		return ok && g == n
 	}
 	switch w := want.(type) {
@@ -106,16 +106,5 @@ func equal(got, want any) bool {
 		return true
 	default:
 		return reflect.DeepEqual(got, want)
-	}
-}
-
-func integer(v any) (int64, bool) {
-	switch n := v.(type) {
-	case int:
-		return int64(n), true
-	case int64:
-		return n, true
-	default:
-		return suite.Integer(v)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cycles-protocol/cycles-go/conformance/internal/attest"
 	"github.com/cycles-protocol/cycles-go/conformance/internal/defects"
+	"github.com/cycles-protocol/cycles-go/conformance/internal/mocktarget"
 	"github.com/cycles-protocol/cycles-go/conformance/internal/suite"
 	"github.com/cycles-protocol/cycles-go/conformance/target"
 	"github.com/cycles-protocol/cycles-go/gen"
@@ -26,6 +27,7 @@ import (
 // needs and a virtual clock. Nothing else runs there, so a check is seen alone.
 type place struct {
 	srv     *mockserver.Server
+	corrupt *mocktarget.Corruption
 	wrap    defects.Wrap // nil for a server that is right
 	handler http.Handler
 	policy  mockserver.Policy
@@ -46,13 +48,14 @@ func newPlace(t testing.TB, policy mockserver.Policy, wrap defects.Wrap, opts ..
 			Tenant: "a", Pattern: "tenant:a/workspace:" + string(target.Capped) + "/*", Caps: &gen.Caps{MaxTokens: &capped},
 		}),
 	}, opts...)
-	return &place{srv: mockserver.New(opts...), wrap: wrap, policy: policy}
+	srv := mockserver.New(opts...)
+	return &place{srv: srv, corrupt: &mocktarget.Corruption{Next: srv}, wrap: wrap, policy: policy}
 }
 
 // serving is the server as the check needs it. Evidence costs a signature for
 // each answer, so it is kept only where it is looked at.
 func (p *place) serving(c suite.Check) http.Handler {
-	h := corruptible(p.srv)
+	h := http.Handler(p.corrupt)
 	if slices.Contains(c.Ops, suite.Evidence) || slices.Contains(c.Ops, suite.JWKS) || slices.Contains(c.Needs, target.Evidence) {
 		h = attest.New(h, p.srv.Now, false)
 	}
@@ -107,7 +110,8 @@ func (p *place) owner(t testing.TB, spec target.Spec) (tenant target.Tenant, sta
 		return target.Tenant{ID: "a", APIKey: "revoked-key-of-a"}, ""
 	case target.ClosedTenant:
 		status = mockserver.TenantClosed
-	case target.CorruptTenant: // corruptible does the rest
+	case target.CorruptTenant:
+		p.corrupt.Befall("key-of-" + string(spec.Kind))
 	case target.MaxExtensions:
 		policy.MaxExtensions = int(spec.Limit)
 	case target.TTLCeiling:

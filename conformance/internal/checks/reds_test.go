@@ -108,3 +108,18 @@ func compare(t *testing.T, id, want, got string) {
 		t.Errorf("%s turns other checks red than %s says: %s", id, reds, strings.Join(differences, " "))
 	}
 }
+
+// red names what fails, and with a ~ in front what warns.
+func (w whole) red(t testing.TB, wrap defects.Wrap) []string {
+	var red []string
+	for id, outcome := range w.outcomes(t, wrap) {
+		switch outcome {
+		case suite.Failed:
+			red = append(red, id)
+		case suite.Warned:
+			red = append(red, "~"+id)
+		}
+	}
+	slices.Sort(red)
+	return red
+}

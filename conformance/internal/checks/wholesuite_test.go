@@ -91,21 +91,6 @@ func (w whole) outcomes(t testing.TB, wrap defects.Wrap) map[string]suite.Outcom
 	return outcomes
 }
 
-// red names what fails, and with a ~ in front what warns.
-func (w whole) red(t testing.TB, wrap defects.Wrap) []string {
-	var red []string
-	for id, outcome := range w.outcomes(t, wrap) {
-		switch outcome {
-		case suite.Failed:
-			red = append(red, id)
-		case suite.Warned:
-			red = append(red, "~"+id)
-		}
-	}
-	slices.Sort(red)
-	return red
-}
-
 // constant answers everything alike.
 func constant(status int, body string) defects.Wrap {
 	return func(http.Handler) http.Handler {

@@ -83,16 +83,21 @@ func (a *Answer) Int(path string) (n int64, ok bool) {
 	return Integer(v)
 }
 
-// Integer reads a decoded number the way JSON Schema does: 7, 7.0 and 0.7e1
-// are the same.
+// Integer reads a number of a decoded body the way JSON Schema does (7, 7.0 and
+// 0.7e1 are the same), or one that a check put into a request.
 func Integer(v any) (int64, bool) {
-	num, ok := v.(json.Number)
-	if !ok {
+	switch n := v.(type) {
+	case int:
+		return int64(n), true
+	case int64:
+		return n, true
+	case json.Number:
+		s := strictjson.New([]byte(n))
+		i, err := s.Int64()
+		return i, err == nil
+	default:
 		return 0, false
 	}
-	s := strictjson.New([]byte(num))
-	n, err := s.Int64()
-	return n, err == nil
 }
 
 // Items is an array of the body, nil when it is absent or of another type.

@@ -231,20 +231,9 @@ func member(m map[string]any, key string) any {
 }
 
 func same(got, want any) bool {
-	if w, ok := integer(want); ok {
-		g, ok := integer(got)
+	if w, ok := Integer(want); ok {
+		g, ok := Integer(got)
 		return ok && g == w
 	}
 	return reflect.DeepEqual(got, want)
-}
-
-func integer(v any) (int64, bool) {
-	switch n := v.(type) {
-	case int:
-		return int64(n), true
-	case int64:
-		return n, true
-	default:
-		return Integer(v)
-	}
 }

@@ -66,14 +66,7 @@ func (t *T) Made(b *target.Budget, a *Answer) *Reservation {
 // number reads a number that a check put into a request.
 func number(body map[string]any, path string) (int64, bool) {
 	v, _ := Lookup(any(body), path)
-	switch n := v.(type) {
-	case int:
-		return int64(n), true
-	case int64:
-		return n, true
-	default:
-		return 0, false
-	}
+	return Integer(v)
 }
 
 // Stranger stands for a reservation that never existed, of the tenant of the
