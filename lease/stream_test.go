@@ -120,7 +120,7 @@ func TestStreamRefusesBadAmounts(t *testing.T) {
 	require.ErrorAs(t, s.Add(-1), &bad)
 	require.NoError(t, s.Add(math.MaxInt64))
 	require.ErrorAs(t, s.Add(1), &bad)
-	assert.EqualValues(t, math.MaxInt64, s.Used().Amount)
+	assert.Equal(t, int64(math.MaxInt64), s.Used().Amount)
 	require.NoError(t, s.Release(t.Context(), ""))
 }
 
