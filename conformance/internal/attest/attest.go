@@ -133,6 +133,7 @@ func (n *Notary) stamp(artifact, reservation string, r *http.Request, request, a
 	}
 	attested := maps.Clone(told)
 	delete(attested, "remaining_ttl_ms")
+	delete(attested, "cycles_evidence") // of a notary behind this one
 	name := string(canonical([]any{r.URL.Path, r.Header.Get("X-Cycles-API-Key"), asked, attested}))
 
 	n.mu.Lock()

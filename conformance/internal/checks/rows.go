@@ -133,7 +133,7 @@ func (s shelf) reserve(ctx context.Context, amount int64, e ...edit) *suite.Rese
 
 // list lists the shelf.
 func (s shelf) list() *suite.Request {
-	r := s.t.List(s.b.Tenant).WithQuery("limit", "200")
+	r := s.t.List(s.b.Tenant).WithQuery("limit", "50")
 	if s.level == "" {
 		return r
 	}
