@@ -200,6 +200,8 @@ func TestCaps(t *testing.T) {
 		mockserver.Budget{Scope: "tenant:acme/agent:own", Allocated: 100, Caps: &gen.Caps{MaxTokens: &tokens}})
 	require.NoError(t, w.AddScopePolicy(mockserver.ScopePolicy{Pattern: "tenant:acme/agent:*", Caps: &gen.Caps{MaxTokens: &fewer}}))
 	require.NoError(t, w.AddScopePolicy(mockserver.ScopePolicy{Pattern: "tenant:acme/agent:bot", Caps: &gen.Caps{MaxTokens: &tokens}}))
+	// As literal as the one before, and later.
+	require.NoError(t, w.AddScopePolicy(mockserver.ScopePolicy{Pattern: "tenant:acme/agent:bot", Caps: &gen.Caps{MaxTokens: &fewer}}))
 	require.NoError(t, w.AddScopePolicy(mockserver.ScopePolicy{Pattern: "tenant:acme/workspace:w/*", Priority: 5, Caps: &gen.Caps{ToolDenylist: []string{"shell"}}}))
 	for subject, want := range map[string]any{
 		`{"tenant":"acme","agent":"bot"}`:                 float64(100), // the literal pattern

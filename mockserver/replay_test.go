@@ -2,6 +2,8 @@ package mockserver_test
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -189,6 +191,13 @@ func TestKeyInTheHeader(t *testing.T) {
 	w := acme(t, plenty)
 	w.call("POST", "/v1/reservations", reserveBody("k", 10), "X-Idempotency-Key", "other").fails(400, gen.ErrorCodeInvalidRequest)
 	assert.EqualValues(t, 0, w.balance("tenant:acme").Reserved)
+	for _, values := range [][]string{{""}, {"k", "other"}} {
+		r := httptest.NewRequest("POST", "/v1/reservations", strings.NewReader(reserveBody("k", 10)))
+		r.Header = http.Header{"Content-Type": {"application/json"}, "X-Cycles-Api-Key": {w.key}, "X-Idempotency-Key": values}
+		answer := httptest.NewRecorder()
+		w.ServeHTTP(answer, r)
+		assert.Equal(t, 400, answer.Code, values)
+	}
 	w.call("POST", "/v1/reservations", reserveBody("k", 10), "X-Idempotency-Key", "k").ok()
 	w.call("POST", "/v1/reservations", strings.Replace(reserveBody("k", 10), `"idempotency_key":"k",`, "", 1), "X-Idempotency-Key", "k").
 		fails(400, gen.ErrorCodeInvalidRequest)

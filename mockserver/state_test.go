@@ -41,6 +41,7 @@ func TestSnapshotAndRestore(t *testing.T) {
 		w.leaves(childScope, left{remaining: 490})
 		w.as("globex-key").list("").fails(401, gen.ErrorCodeUnauthorized)
 		assert.Equal(t, at(11_000), w.extend(id, "x", 1000).ok().int("expires_at_ms"), "replays are part of it")
+		assert.Equal(t, at(18_000), w.extend(id, "x2", 7000).ok().int("expires_at_ms"), "and later answers are not")
 		w.event("e", 3).created()
 		assert.NotEqual(t, later, w.held("later", 20), "an id never comes twice")
 		w.Restore(snap)
