@@ -25,6 +25,9 @@ func (s *Settler) hold(x *Settlement) {
 // when it is due. The caller has the settlement's turn, and has held it.
 func (s *Settler) follow(x *Settlement) {
 	ended, due := x.ended(), x.dueAt()
+	if ended {
+		s.floors.forget(x.name)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ended {

@@ -137,6 +137,13 @@ func (f *floors) next(now time.Time) (earliest time.Time, ok bool) {
 	return earliest, ok
 }
 
+// forget drops what is known of one record.
+func (f *floors) forget(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.byName, name)
+}
+
 // keep forgets all records but those that there still are.
 func (f *floors) keep(there func(name string) bool) {
 	f.mu.Lock()

@@ -250,6 +250,15 @@ func (w *world) begin(s *settlement.Settler, spend settlement.Spend) *settlement
 	return x
 }
 
+// unsettled is a spend whose first attempt has failed.
+func (w *world) unsettled(s *settlement.Settler, spend settlement.Spend) *settlement.Settlement {
+	w.t.Helper()
+	x := w.begin(s, spend)
+	_, err := x.Settle(context.Background())
+	require.Error(w.t, err)
+	return x
+}
+
 // spent is what the ledger has charged so far.
 func (w *world) spent() int64 {
 	w.t.Helper()

@@ -22,11 +22,9 @@ func TestStatusCountsWhatAnOperatorWantsToKnow(t *testing.T) {
 		w.leave("broken.json", "{")
 		s := w.settler(settlement.WithoutBackground())
 		w.wire.set(always(409, refusal(gen.ErrorCodeReservationFinalized)))
-		_, err := w.begin(s, rejected).Settle(t.Context())
-		require.Error(t, err)
+		w.unsettled(s, rejected)
 		w.wire.set(down)
-		_, err = w.begin(s, pending).Settle(t.Context())
-		require.Error(t, err)
+		w.unsettled(s, pending)
 
 		status, err := s.Status()
 		require.NoError(t, err)

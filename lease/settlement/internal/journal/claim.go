@@ -29,6 +29,10 @@ type Claim struct {
 func (d *Dir) Claim(reservationID string) (*Claim, error) {
 	s := stem(reservationID)
 	lock, err := d.files.Lock(d.join(s + claimSuffix))
+	if errors.Is(err, fs.ErrNotExist) && d.files.MkdirAll(d.path) == nil {
+		// Somebody has cleaned up too much; what comes next needs a directory.
+		lock, err = d.files.Lock(d.join(s + claimSuffix))
+	}
 	if errors.Is(err, ErrClaimed) {
 		return nil, ErrClaimed
 	}

@@ -114,6 +114,33 @@ func TestStaleTempFilesAreReapedAndFreshOnesKept(t *testing.T) {
 	assert.Equal(t, []string{filepath.Base(young)}, files(t, d))
 }
 
+func TestClaimsThatACrashLeftBehindAreReapedAndHeldOnesKept(t *testing.T) {
+	now := time.Now()
+	d := openDir(t, at(now))
+	left := write(t, d, "v2-left.claim", "")
+	fresh := write(t, d, "v2-fresh.claim", "")
+	held := claim(t, d, "rsv_1")
+	defer held.Release()
+	long := now.Add(-2 * time.Hour)
+	heldPath := filepath.Join(d.Path(), strings.TrimSuffix(Name("rsv_1"), ".json")+".claim")
+	for _, path := range []string{left, heldPath} {
+		require.NoError(t, os.Chtimes(path, long, long))
+	}
+	_, err := d.Names()
+	require.NoError(t, err)
+	assert.ElementsMatch(t, []string{filepath.Base(fresh), filepath.Base(heldPath)}, files(t, d))
+	_, err = d.Claim("rsv_1")
+	assert.ErrorIs(t, err, ErrClaimed)
+}
+
+func TestDirectoryThatIsRemovedIsMadeAgain(t *testing.T) {
+	d := openDir(t)
+	require.NoError(t, os.RemoveAll(filepath.Dir(d.Path())))
+	put(t, d, record("rsv_1"))
+	assert.Equal(t, []string{Name("rsv_1")}, files(t, d))
+	assertMode(t, d.Path(), 0o700)
+}
+
 func TestOnlyJSONNamesAreRecords(t *testing.T) {
 	d := openDir(t)
 	for _, name := range []string{".tmpAbC123", "x.json.1.aaaaaaaa.tmp", "x.corrupt", "x.dead", "x.claim", "x.JSON", "x.json.bak"} {

@@ -3,16 +3,15 @@ package journal
 import (
 	"errors"
 	"io"
-	"path/filepath"
+	"io/fs"
 	"strings"
 	"time"
 )
 
 const (
 	sweepName = "sweep" + claimSuffix
-	// tempStaleAfter is the age at which a temporary file belongs to nobody any
-	// more.
-	tempStaleAfter = time.Hour
+	// staleAfter is the age at which a temporary file belongs to nobody any more.
+	staleAfter = time.Hour
 	// A sweep shows that it goes on every sweepTouchEvery. One that has not for
 	// sweepStaleAfter is frozen (a paused container on a shared volume) and does
 	// not keep the others waiting; the claims still protect each record.
@@ -62,8 +61,8 @@ func (s *Sweep) Close() {
 	}
 }
 
-// Names lists the files that may be records, sorted, and removes temporary files
-// that a crash left behind.
+// Names lists the files that may be records, sorted, and removes what crashes
+// left behind: temporary files and claims that nobody holds.
 func (d *Dir) Names() ([]string, error) {
 	entries, err := d.files.ReadDir(d.path)
 	if err != nil {
@@ -74,11 +73,19 @@ func (d *Dir) Names() ([]string, error) {
 		switch name := e.Name(); {
 		case strings.HasSuffix(name, recordSuffix):
 			names = append(names, name)
-		case strings.HasSuffix(name, tempSuffix):
-			if info, err := e.Info(); err == nil && info.Mode().IsRegular() && d.now().Sub(info.ModTime()) > tempStaleAfter {
-				_ = d.files.Remove(filepath.Join(d.path, name))
+		case strings.HasSuffix(name, tempSuffix) && d.stale(e):
+			_ = d.files.Remove(d.join(name))
+		case strings.HasSuffix(name, claimSuffix) && d.stale(e):
+			if lock, err := d.files.Lock(d.join(name)); err == nil {
+				_ = lock.Close() // which removes it
 			}
 		}
 	}
 	return names, nil
+}
+
+// stale reports whether a file has been left alone for long.
+func (d *Dir) stale(e fs.DirEntry) bool {
+	info, err := e.Info()
+	return err == nil && info.Mode().IsRegular() && d.now().Sub(info.ModTime()) > staleAfter
 }

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"strings"
 )
@@ -77,8 +78,12 @@ func (d *Dir) readOrQuarantine(path string) (Record, error) {
 		return Record{}, ErrGone
 	}
 	target := strings.TrimSuffix(path, recordSuffix) + corruptSuffix
-	if corrupt.MoveErr = d.files.Rename(path, target); corrupt.MoveErr == nil {
+	corrupt.MoveErr = d.files.Rename(path, target)
+	switch {
+	case corrupt.MoveErr == nil:
 		corrupt.Quarantine = target
+	case errors.Is(corrupt.MoveErr, fs.ErrNotExist):
+		return Record{}, ErrGone // another process was faster
 	}
 	return Record{}, corrupt
 }
