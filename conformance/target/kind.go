@@ -12,6 +12,7 @@ const (
 	FundedB Kind = "funded-b"
 
 	Ledger          Kind = "ledger"
+	Vast            Kind = "vast"
 	Overdraft       Kind = "overdraft"
 	Nested          Kind = "nested"
 	NestedOverdraft Kind = "nested-overdraft"
@@ -86,6 +87,7 @@ func Catalogue() []Spec {
 		{Kind: FundedB, Budgets: one(plenty, 0), About: "the same for tenant b"},
 
 		{Kind: Ledger, Exclusive: true, Budgets: one(1000, 0), About: "a fresh budget without overdraft that nobody else touches, alone on its scopes"},
+		{Kind: Vast, Exclusive: true, Budgets: one(1<<62, 0), About: "a fresh budget without overdraft, so large that its amounts need all of 64 bits"},
 		{Kind: Overdraft, Exclusive: true, Budgets: one(100, 100), About: "a fresh budget with an overdraft limit, alone on its scopes"},
 		{Kind: Nested, Exclusive: true, Budgets: []BudgetSpec{{Allocated: 150}, {Allocated: 1000, Inner: true}},
 			About: "two fresh budgets without overdraft, a small one outside and a large one on a scope inside it"},

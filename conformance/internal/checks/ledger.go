@@ -163,6 +163,33 @@ func ledgerMoves() []suite.Check {
 func ledgerBounds() []suite.Check {
 	return []suite.Check{
 		{
+			ID: "ledger.exact", Level: suite.Must, Section: "Amount", Lines: []int{942, 1262},
+			Requirement: "Amounts are integers of 64 bits all the way: beyond 2^53, where floating-point numbers have gaps, not one unit is lost on the way in, in the books or on the way out.",
+			Needs:       []target.Kind{target.Vast}, Ops: []suite.Op{suite.Create, suite.Commit, suite.Event, suite.Balances},
+			Run: func(ctx context.Context, t *suite.T) {
+				b := t.Budget(target.Vast)
+				want := t.Books(ctx, b)
+				const odd = 1<<53 + 1
+				t.Ground(want.Remaining > 4*odd, "a budget of more than 2^55")
+				a := reserved(ctx, t, t.Create(b, odd+6))
+				if a.Has("reserved") {
+					t.Want(a, "reserved.amount", odd+6)
+				}
+				want.Remaining, want.Reserved = want.Remaining-odd-6, want.Reserved+odd+6
+				t.WantBooks(ctx, b, want)
+				a = t.Do(ctx, t.Commit(t.Made(b, a), odd+2))
+				t.WantStatus(a, http.StatusOK)
+				t.Want(a, "charged.amount", odd+2)
+				want.Remaining, want.Reserved, want.Spent = want.Remaining+4, want.Reserved-odd-6, want.Spent+odd+2
+				t.WantBooks(ctx, b, want)
+				apply(ctx, t, t.Event(b, odd))
+				want.Remaining, want.Spent = want.Remaining-odd, want.Spent+odd
+				t.WantBooks(ctx, b, want)
+				t.WantError(t.Do(ctx, t.Create(b, want.Remaining+1)), http.StatusConflict, "BUDGET_EXCEEDED")
+				reserved(ctx, t, t.Create(b, want.Remaining))
+			},
+		},
+		{
 			ID: "ledger.largest-amount", Level: suite.Must, Section: "Amount", Lines: []int{942, 64},
 			Requirement: "Amounts reach to the end of 64 bits: one of 2^63-1 is a right request that the budget cannot meet, and neither wraps around nor moves anything.",
 			Needs:       []target.Kind{target.Ledger}, Ops: []suite.Op{suite.Create, suite.Commit, suite.Balances},

@@ -130,6 +130,17 @@ func ledger() []Defect {
 			}),
 		},
 		{
+			ID:    "ledger.floating-point",
+			About: "amounts go through floating-point numbers",
+			Fails: []string{"ledger.exact"},
+			Wrap: after(every, func(r *suite.Request, a *suite.Answer) *suite.Answer {
+				if a.Value == nil {
+					return a
+				}
+				return withBody(a, floated(a.Value))
+			}),
+		},
+		{
 			ID:    "ledger.large-amounts-refused",
 			About: "an amount beyond 2^53 is refused as no integer",
 			Fails: []string{"ledger.largest-amount"},
@@ -152,5 +163,28 @@ func ledger() []Defect {
 				return r
 			}),
 		},
+	}
+}
+
+// floated is the value with its integers as floating-point numbers hold them.
+func floated(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for k, e := range v {
+			m[k] = floated(e)
+		}
+		return m
+	case []any:
+		l := make([]any, len(v))
+		for i, e := range v {
+			l[i] = floated(e)
+		}
+		return l
+	default:
+		if n, ok := suite.Integer(v); ok {
+			return int64(float64(n))
+		}
+		return v
 	}
 }
