@@ -7,7 +7,7 @@ import "testing"
 func TestSpendsSurviveSIGKILLAtAnyPointSoak(t *testing.T) { killSpends(t, 200) }
 
 func TestAnyMisfortuneChargesOnceWhenTheServerAnswersInTheEndSoak(t *testing.T) {
-	for seed := range uint64(20_000) {
+	for seed := range uint64(10_000) {
 		settleThrough(t, seed)
 	}
 }
