@@ -46,7 +46,7 @@ func reads() []call {
 			},
 			succeeded: func(t *suite.T, a *suite.Answer) {
 				t.WantStatus(a, http.StatusOK)
-				t.True(a, len(a.Items("reservations")) == 1, "the one reservation of that key", "%d reservations", len(a.Items("reservations")))
+				t.True(a, len(a.Items("reservations")) > 0, "the reservation of that key", "no reservations")
 			},
 		},
 		balancesRead(),
@@ -160,13 +160,9 @@ func adminKey() []suite.Check {
 			Ops:         []suite.Op{suite.Create, suite.List},
 			Run: func(ctx context.Context, t *suite.T) {
 				res := t.Reserve(ctx, t.Budget(target.Funded), 1)
-				byKey := t.List(res.Tenant).AsAdmin(t.AdminKey()).WithQuery("idempotency_key", res.Create.Key())
-				a := t.Do(ctx, byKey.WithQuery("tenant", res.Tenant.ID))
-				t.WantStatus(a, http.StatusOK)
-				t.Want(a, "reservations.0.reservation_id", res.ID)
-				a = t.Do(ctx, byKey.WithQuery("tenant", t.TenantB().ID))
-				t.WantStatus(a, http.StatusOK)
-				t.True(a, len(a.Items("reservations")) == 0, "no reservation of another tenant", "%d reservations", len(a.Items("reservations")))
+				byKey := byKey(t, res).AsAdmin(t.AdminKey())
+				walkReservations(ctx, t, byKey.WithQuery("tenant", res.Tenant.ID)).wantRow(t, res.ID)
+				walkReservations(ctx, t, byKey.WithQuery("tenant", t.TenantB().ID)).wantNoRow(t, res.ID, "it is another tenant's")
 			},
 		},
 		{

@@ -199,8 +199,7 @@ func closedReads() []suite.Check {
 		}
 		a = t.Do(ctx, edit(byKey(t, res)))
 		if !ok(a) {
-			t.WantStatus(a, http.StatusOK)
-			t.Want(a, "reservations.0.reservation_id", res.ID)
+			walkReservations(ctx, t, a.Request).wantRow(t, res.ID)
 		}
 	}
 	return []suite.Check{

@@ -78,13 +78,9 @@ func visibility() []suite.Check {
 			Ops:         []suite.Op{suite.Create, suite.List},
 			Run: func(ctx context.Context, t *suite.T) {
 				res := t.Reserve(ctx, t.Budget(target.Funded), 1)
-				r := t.List(res.Tenant).WithQuery("idempotency_key", res.Create.Key())
-				a := t.Do(ctx, r)
-				t.WantStatus(a, http.StatusOK)
-				t.Want(a, "reservations.0.reservation_id", res.ID)
-				a = t.Do(ctx, r.As(t.TenantB()))
-				t.WantStatus(a, http.StatusOK)
-				t.True(a, len(a.Items("reservations")) == 0, "no reservation of a stranger", "%d reservations", len(a.Items("reservations")))
+				r := byKey(t, res)
+				walkReservations(ctx, t, r).wantRow(t, res.ID)
+				walkReservations(ctx, t, r.As(t.TenantB())).wantNoRow(t, res.ID, "it is another tenant's")
 			},
 		},
 		foreignFilter("list", 2089, suite.List, func(t *suite.T, b *target.Budget) *suite.Request {

@@ -40,6 +40,17 @@ func readAlternatives() []Alternative {
 			Wrap:  before(rows, unasked(target.Levels()[1:]...)),
 		},
 		{
+			ID:    "list.keys-not-filtered",
+			About: "a listing does not filter by idempotency key and status, which is only recommended",
+			Wrap: before(rows, func(r *suite.Request) *suite.Request {
+				switch r.Query.Get("status") {
+				case "", "ACTIVE", "COMMITTED", "RELEASED", "EXPIRED":
+					return unasked("idempotency_key", "status")(r)
+				}
+				return r
+			}),
+		},
+		{
 			ID:    "windows.unknown",
 			About: "a listing does not know the time windows and ignores them",
 			Wrap:  before(rows, unasked("from", "to", "expires_from", "expires_to", "finalized_from", "finalized_to")),
