@@ -89,6 +89,11 @@ func readAlternatives() []Alternative {
 			}),
 		},
 		{
+			ID:    "cursors.no-has-more",
+			About: "pages do not tell has_more, since next_cursor says as much",
+			Wrap:  after(on(suite.List, suite.Balances), drop("has_more")),
+		},
+		{
 			ID:    "cursors.sort-must-be-repeated",
 			About: "the cursor of a sorted listing is refused when sort_by does not come with it",
 			Wrap: remembering(func() rule {
