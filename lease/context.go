@@ -26,6 +26,9 @@ func (l *Lease) Context(parent context.Context) context.Context {
 	case l.unproven && l.m.cfg.onLost == CancelWork:
 		cancel(ErrUnproven)
 	default:
+		if l.contexts == nil {
+			l.contexts = &boundContexts{}
+		}
 		l.contexts.add(ctx, cancel)
 	}
 	return ctx
@@ -46,10 +49,13 @@ func contextWith(parent context.Context, l *Lease) context.Context {
 
 // cancelContexts ends all work contexts. Called with the manager's mutex held.
 func (l *Lease) cancelContexts(cause error) {
+	if l.contexts == nil {
+		return
+	}
 	for _, c := range l.contexts.list {
 		c.cancel(cause)
 	}
-	l.contexts = boundContexts{}
+	l.contexts = nil
 }
 
 // boundContexts are the contexts to end with the lease.

@@ -54,7 +54,7 @@ type Lease struct {
 
 	// Made when somebody asks for them: most leases never need them.
 	doneSignal, lostSignal chan struct{}
-	contexts               boundContexts
+	contexts               *boundContexts
 	settling               *settling
 }
 
