@@ -273,9 +273,15 @@ func settlementRaces() []suite.Check {
 			Run: func(ctx context.Context, t *suite.T) {
 				b := t.Budget(target.Ledger)
 				want := t.Books(ctx, b)
-				for range 4 {
+				// Each of the two goes first in half of the rounds, so that each is
+				// likely to win some.
+				for round := range 10 {
 					res := t.Reserve(ctx, b, 10)
-					winner := won(t, race(ctx, t, []*suite.Request{t.Commit(res, 7), t.Release(res)}))[0]
+					both := []*suite.Request{t.Commit(res, 7), t.Release(res)}
+					if round%2 == 1 {
+						slices.Reverse(both)
+					}
+					winner := won(t, race(ctx, t, both))[0]
 					if winner.Request.Op == suite.Commit {
 						t.Want(winner, "status", "COMMITTED")
 						want.Remaining, want.Spent = want.Remaining-7, want.Spent+7
