@@ -1,5 +1,5 @@
 // Quickstart shows the main job on a real clock: an agent reserves budget, works
-// for a quarter of a minute while its lease is kept alive through two faults,
+// for 14 seconds while its lease is kept alive through two faults,
 // and commits what it used. It needs nothing: the server is in the process.
 //
 //	go run ./examples/quickstart
@@ -24,7 +24,7 @@ const (
 	tenant  = "acme-corp"
 	key     = "cyc_live_quickstart"
 	maxLead = 6 * time.Second
-	work    = 15 * time.Second
+	work    = 14 * time.Second
 )
 
 func main() {
@@ -65,7 +65,9 @@ func run(ctx context.Context, line *timeline) (err error) {
 		return err
 	}
 
-	line.title("an agent reserves 500,000 microcents and works for %v; the server keeps a reservation at most %v ahead", work, maxLead)
+	line.title(`An agent reserves 500000 USD_MICROCENTS for 60 s and works for %v. The server never lets a reservation live
+more than %v ahead, so the lease has to be extended all the time. Two faults are staged: the second extend
+is answered 503, and the fourth is applied but its answer is lost.`, work, maxLead)
 	l, err := leases.Acquire(ctx, gen.ReservationCreateRequest{
 		Action:   gen.Action{Kind: "llm.completion", Name: "openai:gpt-4o"},
 		Estimate: gen.Amount{Unit: gen.UnitEnumUSDMicrocents, Amount: 500_000},
@@ -80,18 +82,19 @@ func run(ctx context.Context, line *timeline) (err error) {
 	// Commit has its own bound and goes out even when ctx has ended: what was
 	// spent must reach the ledger.
 	commit, err := l.Commit(ctx, gen.Amount{Unit: gen.UnitEnumUSDMicrocents, Amount: used})
-	err = errors.Join(workErr, err, leases.Close(context.WithoutCancel(ctx)))
-	if err != nil {
-		return err
+	// The clean-up, too, must not be cut short.
+	ctx = context.WithoutCancel(ctx)
+	if err = errors.Join(err, leases.Close(ctx)); err != nil {
+		return errors.Join(workErr, err)
 	}
 	line.committed(commit)
 
 	balances, err := c.GetBalances(ctx, gen.GetBalancesParams{Tenant: new(tenant)})
 	if err != nil {
-		return err
+		return errors.Join(workErr, err)
 	}
 	line.balances(balances)
-	return nil
+	return workErr
 }
 
 // doWork stands for the expensive action. It returns what it used, also when it

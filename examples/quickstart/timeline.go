@@ -22,6 +22,8 @@ type timeline struct {
 	out   io.Writer
 	start time.Time
 	keys  map[string]string
+	// open is the key of a failed extend until its outcome is known.
+	open string
 }
 
 func newTimeline(out io.Writer) *timeline {
@@ -32,7 +34,7 @@ func newTimeline(out io.Writer) *timeline {
 func (t *timeline) Observe(e lease.Event) {
 	switch e.Step {
 	case lease.StepKept:
-		t.say(e.Time, "reserve", "<- 200 ALLOW, at least %s of lead", ms(e.Lead))
+		t.say(e.Time, "reserve", "<- 200 ALLOW, lead %s", ms(e.LeadFloor))
 	case lease.StepAttempt:
 		rule := "new key"
 		if e.SameKey {
@@ -40,8 +42,13 @@ func (t *timeline) Observe(e lease.Event) {
 		}
 		t.say(e.Time, fmt.Sprintf("extend %d", e.Attempt), "-> %s %s, lead %s", rule, t.key(e.IdempotencyKey), ms(e.Lead))
 	case lease.StepSuccess:
-		t.say(e.Time, "", "<- 200, remaining_ttl_ms %d after %s: lead %s -> %s", *e.RemainingTTLMs, ms(e.RTT), ms(e.LeadBefore), ms(e.Lead))
+		t.say(e.Time, "", "<- 200, remaining_ttl_ms %d: lead %s -> %s", *e.RemainingTTLMs, ms(e.LeadBefore), ms(e.LeadFloor))
+		if e.IdempotencyKey == t.open {
+			t.note("key %s is applied exactly once, whichever of its attempts the server worked on", t.key(t.open))
+		}
+		t.open = ""
 	case lease.StepFailure:
+		t.open = e.IdempotencyKey
 		t.say(e.Time, "", "<- %s: nobody knows whether it was applied; lead %s", cameBack(e.Err), ms(e.Lead))
 	case lease.StepScheduled:
 		t.next(e)
@@ -57,8 +64,8 @@ func (t *timeline) next(e lease.Event) {
 			ms(e.RetryWindow), ms(e.AttemptBudget), ms(e.SafetyMargin), ms(e.Delay))
 		return
 	}
-	t.note("next extend in %s = lead %s - reserve %s (2 x %s attempt + %s margin)",
-		ms(e.Delay), ms(e.LeadFloor), ms(e.RetryReserve), ms(e.AttemptBudget), ms(e.SafetyMargin))
+	t.note("next extend in %s = lead %s - reserve %s (2 x %s attempt + %s margin) - %s for late timers",
+		ms(e.Delay), ms(e.LeadFloor), ms(e.RetryReserve), ms(e.AttemptBudget), ms(e.SafetyMargin), ms(e.LeadFloor-e.RetryReserve-e.Delay))
 }
 
 func (t *timeline) committed(r settlement.Result) {
