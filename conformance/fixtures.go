@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,6 +37,9 @@ func provide(ctx context.Context, t Target, run string, checks []suite.Check) (*
 		return s, nil
 	}
 	made, err := t.Provisioner.Provision(ctx, target.Wanted{Run: run, Fixtures: missing(s.fixtures, checks)})
+	if err == nil && made == nil {
+		err = errors.New("the provisioner returned neither a result nor an error")
+	}
 	if err != nil {
 		return nil, &StartError{Doing: "making the fixtures", Err: err}
 	}
@@ -93,7 +97,10 @@ func (s *stock) add(fixtures []*target.Fixture) error {
 	for _, spec := range target.Catalogue() {
 		specs[spec.Kind] = spec
 	}
-	for _, given := range fixtures {
+	for i, given := range fixtures {
+		if given == nil {
+			return fmt.Errorf("fixture %d of %d is nil", i+1, len(fixtures))
+		}
 		spec, ok := specs[given.Kind]
 		if !ok || spec.Ability {
 			return fmt.Errorf("there is no fixture of kind %q", given.Kind)
@@ -112,7 +119,10 @@ func (s *stock) add(fixtures []*target.Fixture) error {
 			return fmt.Errorf("fixture %s must have %s and has %d", f.ID, plural(len(spec.Budgets), "%d budget", "%d budgets"), len(f.Budgets))
 		}
 		f.Budgets = nil
-		for _, given := range given.Budgets {
+		for i, given := range given.Budgets {
+			if given == nil {
+				return fmt.Errorf("budget %d of fixture %s is nil", i+1, f.ID)
+			}
 			b := *given
 			b.Tenant = f.Tenant
 			if len(b.Subject) == 0 {

@@ -100,6 +100,8 @@ func TestTenantsAndAdminKeyOfTheProvisionerReplaceThoseOfTheTarget(t *testing.T)
 
 func TestFixtureThatCannotBeRightIsRefusedBeforeAnyCheck(t *testing.T) {
 	for name, f := range map[string]*target.Fixture{
+		"nil":               nil,
+		"nil budget":        {Kind: target.Ledger, Budgets: []*target.Budget{nil}},
 		"unknown kind":      {Kind: "gold"},
 		"ability":           {Kind: target.AdminKey},
 		"budget missing":    {Kind: target.Ledger},
@@ -133,6 +135,20 @@ func TestProvisionerThatFailsEndsTheRun(t *testing.T) {
 	require.ErrorIs(t, err, cause)
 	assert.ErrorContains(t, err, "making the fixtures")
 }
+
+func TestProvisionerThatReturnsNothingAtAllEndsTheRun(t *testing.T) {
+	tgt := acme(&little{})
+	tgt.Provisioner = mute{}
+	_, err := run(t.Context(), []suite.Check{check("a.b", passing)}, tgt, Options{})
+	var start *StartError
+	require.ErrorAs(t, err, &start)
+	assert.ErrorContains(t, err, "neither a result nor an error")
+}
+
+// mute is a provisioner that has nothing to say.
+type mute struct{}
+
+func (mute) Provision(context.Context, target.Wanted) (*target.Provisioned, error) { return nil, nil }
 
 const (
 	fresh = `{"scope":"s","scope_path":"tenant:acme/workspace:%s","remaining":{"unit":"TOKENS","amount":1000}}`
