@@ -310,17 +310,40 @@ func TestKeepWithoutTimingSendsOneExtendAtOnce(t *testing.T) {
 	}
 }
 
-func TestKeepTakesTheLargestRemainingTTL(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := steady(60_000)
-		m := manage(t, w)
-		l, err := m.Keep(handover(m.clock, ptr(int64(math.MaxInt64))))
-		require.NoError(t, err)
-		time.Sleep(time.Hour)
-		assert.Empty(t, w.sent("extend"))
-		assert.NoError(t, l.Err())
-		assert.Positive(t, l.Lead())
-	})
+func TestKeepTakesVeryLongRemainingTTLs(t *testing.T) {
+	// The second is more than a time.Duration holds in nanoseconds.
+	for _, remaining := range []int64{math.MaxInt64, 9_300_000_000_000, 9_200_000_000_000} {
+		synctest.Test(t, func(t *testing.T) {
+			w := steady(60_000)
+			m := manage(t, w)
+			l, err := m.Keep(handover(m.clock, ptr(remaining)))
+			require.NoError(t, err)
+			time.Sleep(time.Hour)
+			assert.Empty(t, w.sent("extend"), remaining)
+			assert.NoError(t, l.Err())
+			assert.Greater(t, l.Lead(), 200*365*24*time.Hour)
+		})
+	}
+}
+
+func TestKeepNeedsNoExpiry(t *testing.T) {
+	for name, remaining := range map[string]*int64{"remaining_ttl_ms alone": ptr(int64(60_000)), "neither": nil} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := steady(60_000)
+				m := manage(t, w, WithExtendTimeout(7*time.Second))
+				h := handover(m.clock, remaining)
+				h.Created.ExpiresAtMs = nil
+				l, err := m.Keep(h)
+				require.NoError(t, err)
+				assert.True(t, l.ExpiresAt().IsZero())
+				time.Sleep(46 * time.Second)
+				assert.Equal(t, time.UnixMilli(epochMs), l.ExpiresAt())
+				assert.NotEmpty(t, w.sent("extend"))
+				assert.NoError(t, l.Err())
+			})
+		})
+	}
 }
 
 func TestNewManagerRefusesBadSettings(t *testing.T) {
