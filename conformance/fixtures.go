@@ -58,6 +58,37 @@ func provide(ctx context.Context, t Target, run string, checks []suite.Check) (*
 	return s, nil
 }
 
+// keyed refuses a stock that lacks a key: without that of tenant a nothing can
+// be judged, and a fixture without one would turn every check that uses it into
+// a 401. It is the caller's mistake unless a provisioner had its say.
+func (s *stock) keyed(provisioned bool) error {
+	err := s.unkeyed()
+	switch {
+	case err == nil:
+		return nil
+	case provisioned:
+		return &StartError{Doing: "looking for keys", Err: err}
+	default:
+		return &UsageError{msg: err.Error()}
+	}
+}
+
+func (s *stock) unkeyed() error {
+	if s.a.APIKey == "" {
+		return errors.New("tenant a has no API key: give A.APIKey of the target, on the command line --key-a or CYCLES_KEY_A, or have the provisioner make one")
+	}
+	for _, f := range s.fixtures {
+		switch {
+		case f.Tenant.APIKey != "":
+		case f.Kind == target.FundedB:
+			return fmt.Errorf("fixture %s has no API key: give B.APIKey of the target, on the command line --key-b or CYCLES_KEY_B, or a tenant with a key in the fixture", f.ID)
+		default:
+			return fmt.Errorf("fixture %s has no API key: its tenant %q needs one", f.ID, f.Tenant.ID)
+		}
+	}
+	return nil
+}
+
 // missing lists what the checks need and the stock does not have: one of each
 // shared kind, and of the exclusive ones one for each check.
 func missing(have []*target.Fixture, checks []suite.Check) []target.Want {

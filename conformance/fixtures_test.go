@@ -127,6 +127,38 @@ func TestFixtureThatCannotBeRightIsRefusedBeforeAnyCheck(t *testing.T) {
 	}
 }
 
+func TestKeyThatIsMissingIsNamedBeforeAnythingIsSent(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit func(*Target)
+		says []string
+	}{
+		"of tenant a": {func(t *Target) { t.A.APIKey = "" }, []string{"tenant a has no API key", "--key-a", "CYCLES_KEY_A"}},
+		"of tenant b": {func(t *Target) {
+			t.Fixtures = append(t.Fixtures, &target.Fixture{Kind: target.FundedB, Budgets: t.Fixtures[0].Budgets})
+		}, []string{"fixture funded-b has no API key", "--key-b", "CYCLES_KEY_B"}},
+		"of a fixture's own tenant": {func(t *Target) { t.Fixtures[0].Tenant.ID = "third" }, []string{"fixture funded has no API key", `"third"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := &little{}
+			tgt := acme(server)
+			c.edit(&tgt)
+			_, err := run(t.Context(), []suite.Check{check("a.b", passing)}, tgt, Options{})
+			var usage *UsageError
+			require.ErrorAs(t, err, &usage)
+
+			tgt.Provisioner = &maker{}
+			_, err = run(t.Context(), []suite.Check{check("a.b", passing)}, tgt, Options{})
+			var start *StartError
+			require.ErrorAs(t, err, &start)
+			for _, part := range c.says {
+				assert.ErrorContains(t, err, part)
+				assert.ErrorContains(t, usage, part)
+			}
+			assert.Zero(t, server.requests)
+		})
+	}
+}
+
 func TestProvisionerThatFailsEndsTheRun(t *testing.T) {
 	tgt := acme(&little{})
 	cause := errors.New("no database")

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -48,6 +47,3 @@ func knock(ctx context.Context, s *session, tenant target.Tenant) error {
 	}
 	return nil
 }
-
-// errNoKey says that a target without a key of tenant a can judge nothing.
-var errNoKey = errors.New("tenant a has no API key, neither in the target nor from the provisioner")

@@ -154,8 +154,8 @@ func (r *runner) prepare(ctx context.Context) error {
 	if r.stock, err = provide(ctx, r.target, r.id, needed); err != nil {
 		return err
 	}
-	if r.stock.a.APIKey == "" {
-		return &StartError{Doing: "looking for keys", Err: errNoKey}
+	if err := r.stock.keyed(r.target.Provisioner != nil); err != nil {
+		return err
 	}
 	r.scribe = newScribe(r.session, keysOf(r.stock.a, r.stock.b, r.stock.adminKey, r.stock.fixtures))
 	if err := preflight(ctx, r.session, r.stock.a, r.stock.b); err != nil {

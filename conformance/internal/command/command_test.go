@@ -93,6 +93,8 @@ func TestArgumentsThatMakeNoSenseExitTwo(t *testing.T) {
 		"virtual elsewhere":   {[]string{"run", "--url", "http://h", "--virtual"}, "--virtual"},
 		"unknown provisioner": {[]string{"run", "--url", "http://h", "--provision", "magic"}, `no kind "magic"`},
 		"admin without key":   {[]string{"run", "--url", "http://h", "--provision", "admin"}, "needs a key"},
+		"no key":              {[]string{"run", "--url", "http://h", "--budget", "tenant:acme,TOKENS"}, "--key-a or CYCLES_KEY_A"},
+		"no key of tenant b":  {[]string{"run", "--url", "http://h", "--key-a", "k", "--budget", "tenant:acme,TOKENS", "--budget-b", "tenant:other,TOKENS"}, "--key-b or CYCLES_KEY_B"},
 		"bad base URL":        {[]string{"run", "--url", "host:80", "--key-a", "k"}, "base URL"},
 		"bad budget":          {[]string{"run", "--url", "http://h", "--budget", "acme"}, "SCOPE,UNIT"},
 		"bad scope":           {[]string{"run", "--url", "http://h", "--budget", "acme,TOKENS"}, "not like tenant:acme"},
