@@ -376,6 +376,7 @@ func TestTheRealClockKeepsItsMonotonicReading(t *testing.T) {
 	assert.Empty(t, w.sent("extend"), "the create's timing was trusted")
 	first := <-planned
 	assert.Equal(t, first.LeadFloor-first.RetryReserve-timerSlack, first.Delay, "its timers may be late")
+	assert.Equal(t, timerSlack, first.TimerSlack)
 
 	// A hand-over whose timing went through JSON lost it: that time is wall time.
 	h := handover(m.clock, ptr(int64(60_000)))
@@ -390,6 +391,41 @@ func TestTheRealClockKeepsItsMonotonicReading(t *testing.T) {
 	assert.Equal(t, 1, m.Stats().InFlight, "one extend went out at once")
 	stored.Stop()
 	<-stored.Done()
+}
+
+func TestTheFiguresOfAnEventExplainItsDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := faulty()
+		seen := &steps{}
+		l := acquire(t, manage(t, w, WithExtendTimeout(7*time.Second), WithObserver(seen)), 60_000)
+		<-l.Lost()
+		synctest.Wait()
+		for _, e := range seen.of(StepScheduled) {
+			assert.Zero(t, e.TimerSlack, "a virtual clock is exact")
+			if !e.SameKey {
+				assert.Equal(t, e.LeadFloor-e.RetryReserve, e.Delay)
+			}
+		}
+	})
+
+	s := newSchedule(params{ttl: 60000, fixedTimeout: 7 * time.Second, timerSlack: timerSlack})
+	explained := func(d decision) (e Event) {
+		e.explain(d)
+		e.Delay = d.delay
+		return e
+	}
+	planned := explained(s.succeed(created(0, 0, 60000)))
+	assert.Equal(t, timerSlack, planned.TimerSlack)
+	assert.Equal(t, planned.LeadFloor-planned.RetryReserve-planned.TimerSlack, planned.Delay)
+	s.dispatch(planned.Delay)
+	failed := explained(s.fail(failure{at: planned.Delay, class: failedTransient}))
+	assert.Zero(t, failed.TimerSlack, "a recovery is not shortened")
+	short := explained(s.succeed(proved(50*time.Second, 0, 15050)))
+	assert.Equal(t, time.Millisecond, short.Delay, "a positive delay never becomes 0")
+	assert.Equal(t, timerSlack, short.TimerSlack)
+	none := explained(s.succeed(proved(51*time.Second, 0, 15000)))
+	assert.Zero(t, none.Delay)
+	assert.Zero(t, none.TimerSlack)
 }
 
 func TestAMockClockDrivesTheWholeManager(t *testing.T) {

@@ -32,11 +32,14 @@
 //	safety margin  = max(1 s, 2 x maxRTT)
 //	retry reserve  = 2 x attempt budget + safety margin             one failure, one retry, the margin
 //	next delay     = max(0, lead floor - retry reserve)             counted from the receipt
+//	timer slack    = 100 ms on a real clock, 0 on a virtual one     how late timers may be
+//	planned delay  = max(1 ms, next delay - timer slack)            when the next delay is positive, else 0
 //
 // A server that answers 60 s to an attempt of 40 ms is next asked after 59.96 s - (2 x 7.37 s + 1 s), that is 44.22 s.
 // When the delay comes out as 0, one extend goes at once, since it may find a longer lead on a server that adds to the
-// expiry; a second 0 in a row stops with [StopLeaseTooShort]. On a real clock a positive delay is rounded down by how late
-// timers may be (100 ms), so that an attempt that starts late and uses up its timeout keeps its retry.
+// expiry; a second 0 in a row stops with [StopLeaseTooShort]. The timer slack lets an attempt that starts late and uses up
+// its timeout keep its retry; with it, the extend of the example leaves after 44.12 s. An [Event] carries each of these
+// figures.
 //
 // After a timeout, connection error, 5xx or unproved 2xx, with the lead left at that moment:
 //

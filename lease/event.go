@@ -155,6 +155,8 @@ type figures struct {
 	// retryWindow = lead - attemptBudget - safetyMargin after a failure on the primary path; it may be negative. 0
 	// otherwise.
 	retryWindow time.Duration
+	// timerSlack is what was taken off a positive delay after a success; 0 otherwise.
+	timerSlack time.Duration
 	// regime, grant (the last measured one) and cadence belong to the fallback.
 	regime         regime
 	grant, cadence time.Duration

@@ -109,13 +109,22 @@ type Event struct {
 	Reason      StopReason
 
 	// Delay is how long after the event before it the next extend is planned. On
-	// the primary path it is LeadFloor - RetryReserve after a success, where
-	// RetryReserve = 2 x AttemptBudget + SafetyMargin, and at most RetryWindow
-	// after a failure.
+	// the primary path, after a success, it is 0 when LeadFloor - RetryReserve is
+	// not positive, else
+	//
+	//	max(1 ms, LeadFloor - RetryReserve - TimerSlack)
+	//
+	// (less by the jitter of WithJitter), where RetryReserve = 2 x AttemptBudget +
+	// SafetyMargin. After a failure it is at most RetryWindow, or the Retry-After
+	// of a 429.
 	Delay                                     time.Duration
 	LeadFloor                                 time.Duration
 	AttemptBudget, SafetyMargin, RetryReserve time.Duration
 	RetryWindow                               time.Duration
+	// TimerSlack is what Delay leaves for timers that fire late: 100 ms after a
+	// success on a real clock. 0 on a virtual one, testing/synctest's included, and
+	// where Delay is no difference of LeadFloor and RetryReserve.
+	TimerSlack time.Duration
 	// Timeout is the bound of the attempt that leaves or is planned.
 	Timeout time.Duration
 	// Fallback is true while the server does not send remaining_ttl_ms. Grant is
@@ -137,6 +146,7 @@ func (e *Event) explain(d decision) {
 	e.LeadFloor, e.Timeout = d.leadFloor, d.timeout
 	e.AttemptBudget, e.SafetyMargin = d.attemptBudget, d.safetyMargin
 	e.RetryReserve, e.RetryWindow = d.retryReserve, d.retryWindow
+	e.TimerSlack = d.timerSlack
 	e.Fallback, e.Grant, e.Cadence = d.path == pathFallback, d.grant, d.cadence
 }
 

@@ -108,7 +108,9 @@ func (s *schedule) succeed(e success) decision {
 	delay := max(0, minus(s.leadFloor, s.retryReserve()))
 	if delay > 0 {
 		s.zeroDelays = 0
-		return s.extend(e.received, shorten(delay, e.jitter, ceilMillis(s.timerSlack)), keyFresh)
+		d := s.extend(e.received, shorten(delay, e.jitter, ceilMillis(s.timerSlack)), keyFresh)
+		d.timerSlack = s.timerSlack
+		return d
 	}
 	if s.zeroDelays++; s.zeroDelays >= maxZeroDelays {
 		return s.stop(e.received, StopLeaseTooShort)
