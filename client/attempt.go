@@ -43,7 +43,7 @@ func (x *exchange) attempt(ctx context.Context, req *http.Request) error {
 		return x.noAnswer(ctx, context.Cause(bounded), late, err)
 	}
 	x.meta.Status = resp.StatusCode
-	x.meta.readHeaders(resp.Header)
+	x.meta.readHeaders(resp.Header, x.client.redact)
 
 	err = x.judge(resp, body, tooLong)
 	if cause := context.Cause(bounded); err == nil && cause == error(late) {
@@ -71,9 +71,9 @@ func (x *exchange) header(ctx context.Context) http.Header {
 	}
 	switch {
 	case x.options.admin:
-		set("X-Admin-Api-Key", cfg.adminKey.value)
+		set("X-Admin-Api-Key", cfg.adminKey())
 	case x.access != noKey:
-		set("X-Cycles-Api-Key", cfg.apiKey.value)
+		set("X-Cycles-Api-Key", cfg.apiKey())
 	}
 	if cfg.traceparent != nil {
 		if parent := cfg.traceparent(ctx); validTraceparent(parent) {

@@ -67,6 +67,10 @@ func begin[T any](c *Client, o *operation[T], opts []CallOption) *call[T] {
 		checker:  checker{of: o.op},
 	}
 	for _, opt := range opts {
+		if opt == nil {
+			x.require(false, "call option", "other than nil")
+			continue
+		}
 		opt(&x.options)
 	}
 	x.prove = func(body []byte) (err error) {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -61,10 +62,13 @@ func (c *Client) RequestTimeout() time.Duration { return c.cfg.timeout }
 func (c *Client) BaseURL() string { return c.baseURL }
 
 // String names the server, never a key.
-func (c *Client) String() string { return "cycles client for " + c.baseURL }
+func (c Client) String() string { return "cycles client for " + c.baseURL }
 
-// GoString is String, so that no verb of fmt looks inside.
-func (c *Client) GoString() string { return c.String() }
+// Format prints String under whatever verb, so that none looks inside, neither
+// of a *Client nor of a Client.
+func (c Client) Format(f fmt.State, verb rune) {
+	fmt.Fprintf(f, fmt.FormatString(f, verb), c.String())
+}
 
 // CloseIdleConnections closes the kept connections that are not in use. The
 // client stays usable.

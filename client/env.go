@@ -37,7 +37,7 @@ func FromEnv(opts ...Option) (*Client, error) {
 		_, err := checkBaseURL(envPrefix+"BASE_URL", baseURL)
 		e.note(err)
 	}
-	var secretKey *secret
+	var secretKey secret
 	if e.err == nil {
 		var err error
 		secretKey, err = newSecret(envPrefix+"API_KEY", key)

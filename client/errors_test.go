@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -157,12 +158,22 @@ func TestRetryAfterIsDeltaSecondsOrNothing(t *testing.T) {
 func TestKeysNeverShow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		echo := `{"error":"UNAUTHORIZED","message":"bad key ` + apiKey + `","request_id":"` + adminKey + `","details":{"key":"` + apiKey + `"}}`
+		// The same with every dash in another way of JSON's.
+		escaped := strings.ReplaceAll(`{"error":"`+adminKey+`","message":"`+apiKey+`","details":{"`+apiKey+`":["`+adminKey+`",{"x":"`+apiKey+`"}]}}`, "-", `\u002d`)
 		var log bytes.Buffer
 		print := func(v any) {
-			fmt.Fprintf(&log, "%v %+v %#v %s %q\n", v, v, v, v, v)
+			for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x", "%X", "%t", "%e", "%c", "%w"} {
+				text := fmt.Sprintf(verb, v)
+				log.WriteString(text + "\n")
+				for _, key := range []string{apiKey, adminKey} {
+					assert.NotContains(t, strings.ToLower(text), hex.EncodeToString([]byte(key)), verb)
+				}
+			}
 		}
 		for _, server := range []*recorder{
 			always(401, echo), always(503, echo), always(200, echo), always(200, "<html>"+apiKey+adminKey, "Content-Type", "text/"+apiKey),
+			always(401, `{}`, "X-Request-Id", apiKey, "X-Cycles-Tenant", adminKey, "X-Cycles-Trace-Id", apiKey),
+			always(401, escaped), always(200, strings.Repeat(" ", 512-len(apiKey)/2)+apiKey),
 			inTurn(failing(io.ErrUnexpectedEOF)), inTurn(hanging),
 		} {
 			c := newClient(t, server, client.WithAdminKey(adminKey), client.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
@@ -184,7 +195,11 @@ func TestKeysNeverShow(t *testing.T) {
 			print(err)
 			print(meta)
 			print(c)
+			print(*c)
 			print(struct{ inner *client.Client }{c})
+			print(struct{ inner client.Client }{*c})
+			print(c.JournalIdentity())
+			print(struct{ inner client.JournalIdentity }{c.JournalIdentity()})
 			print([]any{client.WithAPIKey(apiKey), client.WithAdminKey(adminKey), client.AsAdmin()})
 			slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "client", c, "err", err)
 		}
@@ -201,8 +216,22 @@ func TestKeysNeverShow(t *testing.T) {
 		print(err)
 		assert.NotContains(t, log.String(), apiKey)
 		assert.NotContains(t, log.String(), adminKey)
+		assert.NotContains(t, log.String(), apiKey[:len(apiKey)/2], "not a part either")
 		assert.Contains(t, log.String(), "will retry", "the log is on")
 	})
+}
+
+func TestACallOptionThatIsNilIsRefused(t *testing.T) {
+	server := always(200, `{}`)
+	c := newClient(t, server)
+	_, err := c.GetReservation(t.Context(), "r-1", nil)
+	var refused *client.RequestError
+	require.ErrorAs(t, err, &refused)
+	assert.Equal(t, client.RequestError{Op: client.OpGetReservation, Field: "call option", Limit: "other than nil"}, *refused)
+	_, err = c.CommitReservation(t.Context(), "r-1", commitRequest, client.WithoutRetry(), nil)
+	require.ErrorAs(t, err, &refused)
+	assert.Equal(t, client.Invalid, client.OutcomeOf(err))
+	assert.Empty(t, server.attempts())
 }
 
 func TestNewNamesWhatIsWrong(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"crypto/pbkdf2"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -30,8 +31,10 @@ func (j JournalIdentity) Fingerprint() string { return j.fingerprint() }
 // String shows neither the principal nor what is derived from it.
 func (j JournalIdentity) String() string { return "journal identity for " + j.baseURL }
 
-// GoString is String.
-func (j JournalIdentity) GoString() string { return j.String() }
+// Format prints String under whatever verb.
+func (j JournalIdentity) Format(f fmt.State, verb rune) {
+	fmt.Fprintf(f, fmt.FormatString(f, verb), j.String())
+}
 
 // JournalIdentity is the identity of this client's journal. The principal is
 // the tenant of WithSubject, which outlives a rotated key, else the API key.
@@ -48,14 +51,14 @@ const (
 // fingerprinting derives the fingerprint once and keeps it. The rounds slow
 // down guessing an API key from a directory name.
 func fingerprinting(cfg *config, baseURL string) func() string {
-	var principal secret
+	var principal string
 	if tenant := cfg.subject.Tenant; tenant != nil && strings.TrimSpace(*tenant) != "" {
-		principal.value = "tenant\n" + *tenant
+		principal = "tenant\n" + *tenant
 	} else if cfg.apiKey != nil {
-		principal.value = "key\n" + cfg.apiKey.value
+		principal = "key\n" + cfg.apiKey()
 	}
 	return sync.OnceValue(func() string {
-		sum, err := pbkdf2.Key(sha256.New, principal.value, []byte(fingerprintSalt+baseURL), fingerprintRounds, sha256.Size)
+		sum, err := pbkdf2.Key(sha256.New, principal, []byte(fingerprintSalt+baseURL), fingerprintRounds, sha256.Size)
 		if err != nil {
 			panic("cycles: " + err.Error()) // only for parameters, and these are constants
 		}

@@ -39,12 +39,13 @@ func isJSON(contentType string) bool {
 
 func (x *exchange) unproved(resp *http.Response, body []byte, reason string) error {
 	const excerpt = 512
+	text := x.client.redact(string(body)) // before the cut, which could leave a part of a key
 	return &ResponseError{
-		Op: x.op, Status: resp.StatusCode, Reason: reason,
+		Op: x.op, Status: resp.StatusCode, Reason: x.client.redact(reason),
 		ContentType: x.client.redact(resp.Header.Get("Content-Type")),
 		RequestID:   x.meta.RequestID, TraceID: x.meta.TraceID,
 		IdempotencyKey: x.key, ReservationID: x.reservationID, Attempts: x.meta.Attempts,
-		excerpt: []byte(x.client.redact(string(body[:min(len(body), excerpt)]))),
+		excerpt: []byte(text[:min(len(text), excerpt)]),
 	}
 }
 
@@ -54,7 +55,8 @@ func (x *exchange) refused(resp *http.Response, body []byte) error {
 		IdempotencyKey: x.key, ReservationID: x.reservationID, Unit: x.unit, Attempts: x.meta.Attempts,
 		throttle: retryAfter(resp.Header[headerRetryAfter]),
 	}
-	e.readBody([]byte(x.client.redact(string(body))))
+	e.readBody(body)
+	x.client.redactError(e)
 	if x.meta.RequestID != "" {
 		e.RequestID = x.meta.RequestID
 	}
@@ -110,14 +112,4 @@ func (e *Error) readBody(body []byte) {
 	if lowerHex(traceID, traceIDLen) {
 		e.TraceID = traceID
 	}
-}
-
-// redact takes the client's keys out of a text that came from the server.
-func (c *Client) redact(s string) string {
-	for _, key := range [...]*secret{c.cfg.apiKey, c.cfg.adminKey} {
-		if key != nil {
-			s = strings.ReplaceAll(s, key.value, "[redacted]")
-		}
-	}
-	return s
 }

@@ -48,13 +48,14 @@ const (
 	headerRetryAfter         = "Retry-After"
 )
 
-// readHeaders takes over what the answer's headers tell.
-func (m *Meta) readHeaders(h http.Header) {
-	m.RequestID = h.Get(headerRequestID)
+// readHeaders takes over what the answer's headers tell. redact is for those
+// that may be any text.
+func (m *Meta) readHeaders(h http.Header, redact func(string) string) {
+	m.RequestID = redact(h.Get(headerRequestID))
 	if trace := h.Get(headerTraceID); lowerHex(trace, traceIDLen) {
 		m.TraceID = trace
 	}
-	m.Tenant = h.Get(headerTenant)
+	m.Tenant = redact(h.Get(headerTenant))
 	m.RateLimitRemaining = rateLimitValue(h[headerRateLimitRemaining])
 	m.RateLimitReset = rateLimitValue(h[headerRateLimitReset])
 }

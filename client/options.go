@@ -20,7 +20,7 @@ const DefaultRequestTimeout = 5 * time.Second
 type Option func(*config) error
 
 type config struct {
-	apiKey, adminKey *secret
+	apiKey, adminKey secret // nil without a key
 	subject          gen.Subject
 	http             *http.Client
 	timeout          time.Duration
@@ -33,11 +33,12 @@ type config struct {
 	journal          *JournalSettings // only from the environment
 }
 
-// secret keeps a key behind a pointer, where %+v and %#v of what holds it print
-// an address.
-type secret struct{ value string }
+// secret gives a key to whoever calls it. Package fmt does not: it calls no
+// method of an unexported field and follows pointers, but of a function every
+// verb prints an address at most.
+type secret func() string
 
-func newSecret(setting, key string) (*secret, error) {
+func newSecret(setting, key string) (secret, error) {
 	if key == "" {
 		return nil, &ConfigError{setting, "must not be empty"}
 	}
@@ -46,7 +47,7 @@ func newSecret(setting, key string) (*secret, error) {
 			return nil, &ConfigError{setting, "must be visible ASCII without spaces or line breaks"}
 		}
 	}
-	return &secret{key}, nil
+	return func() string { return key }, nil
 }
 
 // WithAPIKey sets the tenant's key, sent as X-Cycles-API-Key with every
@@ -118,8 +119,9 @@ func WithRetry(p RetryPolicy) Option {
 	}
 }
 
-// WithClock injects the clock that times attempts and their bounds. The
-// default is the real one.
+// WithClock injects the clock that times attempts and their bounds: a
+// clock.Clock of the package github.com/benbjohnson/clock, whose clock.NewMock
+// is one for tests. The default is clock.New, the real one.
 func WithClock(k clock.Clock) Option {
 	return func(c *config) error {
 		if k == nil {
