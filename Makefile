@@ -26,7 +26,8 @@ mutants: ## break the lease package on purpose, at least once per rule: every br
 	$(GO) run ./lease/internal/mutants
 
 defects: ## run the whole conformance suite against every broken server
-	$(GO) test -count=1 -tags defects -timeout 60m ./conformance/internal/checks
+	@out=$$(mktemp); GOGC=400 $(GO) test -count=1 -tags defects -timeout 60m -v ./conformance/internal/checks >$$out 2>&1; status=$$?; \
+	grep -E '^(ok|FAIL|panic:)|[0-9]+ of [0-9]+ |--- FAIL|_test\.go:' $$out; rm -f $$out; exit $$status
 
 bench: ## speed and size, each with its yardstick in the same run
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./...
