@@ -36,7 +36,7 @@ func TestRunSettlesAsTheWorkEnded(t *testing.T) {
 		"failure that used nothing":   {usage: Usage{}, err: errWork, settledBy: "release", want: settlement.Released},
 		"success, commit unanswered":  {usage: Usage{Actual: tokens(42)}, faults: lost, settledBy: "commit", want: settlement.Pending, alsoFailed: true},
 		"failure, commit unanswered":  {usage: Usage{Actual: tokens(42)}, err: errWork, faults: lost, settledBy: "commit", want: settlement.Pending, alsoFailed: true},
-		"failure, release unanswered": {err: errWork, faults: lost, settledBy: "release", want: settlement.Pending, alsoFailed: true},
+		"failure, release unanswered": {err: errWork, faults: lost, settledBy: "release", want: settlement.None, alsoFailed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

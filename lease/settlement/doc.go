@@ -36,6 +36,14 @@
 // event; it is parked. An SDK of another language that works on the same
 // directory may send a record at the same time, which the server takes once.
 //
+// In short, for a reservation that was made without package lease:
+//
+//	settler, err := settlement.New(c, settlement.WithJournal(dir))
+//	spend, err := settler.Begin(settlement.Spend{ReservationID: id, Created: request, Commit: commit})
+//	result, err := spend.Settle(ctx) // pending: goes on by itself
+//	...
+//	err = settler.Close(ctx)
+//
 // It does not decide what a spend is worth, and it does not reserve: that is
 // package lease, which uses it.
 package settlement

@@ -158,6 +158,9 @@ func (s *Settler) replayOne(ctx context.Context, name string) replayed {
 	x := s.settlement(rec)
 	x.name, x.recorded = claim.Name(), true
 	x.result.IdempotencyKey, x.result.Journaled = key, true
+	if actual := actualOf(rec.Body()); actual != nil {
+		x.result.Actual = *actual
+	}
 	x.attempt(ctx, claim)
 	claim.Release()
 	s.report(x)

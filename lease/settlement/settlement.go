@@ -2,6 +2,7 @@ package settlement
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -14,7 +15,6 @@ import (
 type Settlement struct {
 	settler *Settler
 	name    string // of the record's file
-	actual  gen.Amount
 
 	// turn admits one attempt at a time. Its holder owns the fields up to mu.
 	turn chan struct{}
@@ -37,7 +37,15 @@ type Settlement struct {
 }
 
 // Actual is the amount that is being settled.
-func (x *Settlement) Actual() gen.Amount { return x.actual }
+func (x *Settlement) Actual() gen.Amount { return x.Result().Actual }
+
+// String names the settlement by its reservation.
+func (x *Settlement) String() string {
+	return fmt.Sprintf("settlement of reservation %q", x.Result().ReservationID)
+}
+
+// GoString is String, so that no verb of fmt reads what the mutexes guard.
+func (x *Settlement) GoString() string { return x.String() }
 
 // Result is the state after the last attempt, those in the background included.
 func (x *Settlement) Result() Result {

@@ -57,8 +57,8 @@ type Settler struct {
 // With a journal it starts at once to settle what other processes have left in
 // it.
 func New(c *client.Client, opts ...Option) (*Settler, error) {
-	if c == nil {
-		return nil, refused("client", "must not be nil")
+	if c == nil || c.Clock() == nil {
+		return nil, refused("client", "must be made by client.New or client.FromEnv")
 	}
 	cfg, err := configure(c, opts)
 	if err != nil {
@@ -109,11 +109,17 @@ func (s *Settler) openJournal() error {
 	return nil
 }
 
+// String names the settler by its server.
+func (s *Settler) String() string { return "settler on " + s.client.String() }
+
+// GoString is String, so that no verb of fmt reads what the mutex guards.
+func (s *Settler) GoString() string { return s.String() }
+
 // settlement makes the handle of a record.
 func (s *Settler) settlement(rec journal.Record) *Settlement {
 	return &Settlement{
 		settler: s, name: journal.Name(rec.ReservationID), turn: make(chan struct{}, 1), rec: rec, slot: notQueued,
-		result: Result{ReservationID: rec.ReservationID},
+		result: Result{Disposition: Pending, ReservationID: rec.ReservationID},
 	}
 }
 

@@ -54,7 +54,7 @@ func (s *Settler) Begin(spend Spend) (*Settlement, error) {
 		ReservationID: spend.ReservationID, BaseURL: s.client.BaseURL(), Mode: journal.Commit,
 		CommitBody: commitBody, EventBody: eventBody,
 	})
-	x.result.IdempotencyKey, x.actual = commit.IdempotencyKey, commit.Actual
+	x.result.IdempotencyKey, x.result.Actual = commit.IdempotencyKey, commit.Actual
 	return x, nil
 }
 
@@ -113,6 +113,18 @@ func check(c gen.CommitRequest) error {
 		return invalid("metrics.model_version", "0..128 characters")
 	}
 	return nil
+}
+
+// actualOf reads the amount of a recorded body; nil when it has none, or does
+// not parse.
+func actualOf(body json.RawMessage) *gen.Amount {
+	var told struct {
+		Actual *gen.Amount `json:"actual"`
+	}
+	if json.Unmarshal(body, &told) != nil {
+		return nil
+	}
+	return told.Actual
 }
 
 // keyOf reads the idempotency key of a recorded body; empty when it has none.

@@ -1,7 +1,6 @@
 package settlement
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"time"
@@ -125,13 +124,7 @@ func entry(f journal.Entry) Entry {
 	if f.Record.ReservationID == "" {
 		return e
 	}
-	e.Mode, e.IdempotencyKey = string(f.Record.Mode), keyOf(f.Record.Body())
-	var body struct {
-		Actual *gen.Amount `json:"actual"`
-	}
-	if json.Unmarshal(f.Record.Body(), &body) == nil {
-		e.Actual = body.Actual
-	}
+	e.Mode, e.IdempotencyKey, e.Actual = string(f.Record.Mode), keyOf(f.Record.Body()), actualOf(f.Record.Body())
 	if at := f.Record.RecordedAtMs; at > 0 {
 		e.RecordedAt = time.UnixMilli(at)
 	}
