@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -198,31 +199,50 @@ func (s *stock) inspect(do func(*suite.Request) (*suite.Answer, error), balances
 	return nil
 }
 
-// give hands a check what it needs, or names what is missing.
-func (s *stock) give(c *suite.Check) (map[target.Kind]*target.Fixture, string) {
-	given := make(map[target.Kind]*target.Fixture)
+// give hands a check what it needs, or names all that is missing and says what
+// is the matter with the first of it.
+func (s *stock) give(c *suite.Check) (given map[target.Kind]*target.Fixture, lacks []string, reason string) {
+	given = make(map[target.Kind]*target.Fixture)
 	for _, kind := range c.Needs {
-		if has, ability := s.able(kind); ability {
-			if !has {
-				return nil, "the target lacks " + string(kind)
-			}
-			continue
+		f, trouble := s.find(kind)
+		switch {
+		case trouble != "":
+			lacks = append(lacks, string(kind))
+			reason = cmp.Or(reason, trouble)
+		case f != nil:
+			given[kind] = f
 		}
-		i := slices.IndexFunc(s.fixtures, func(f *target.Fixture) bool { return f.Kind == kind && !s.used[f] })
-		if i < 0 {
-			if slices.ContainsFunc(s.fixtures, func(f *target.Fixture) bool { return f.Kind == kind }) {
-				return nil, "every fixture " + string(kind) + " is used up"
-			}
-			return nil, "the target lacks fixture " + string(kind)
-		}
-		given[kind] = s.fixtures[i]
+	}
+	if reason != "" {
+		return nil, lacks, reason
 	}
 	for kind, f := range given {
 		if exclusive(kind) {
 			s.used[f] = true
 		}
 	}
-	return given, ""
+	return given, nil, ""
+}
+
+// find looks for a fixture, of which there is none when kind is an ability.
+func (s *stock) find(kind target.Kind) (f *target.Fixture, trouble string) {
+	if has, ability := s.able(kind); ability {
+		if !has {
+			return nil, "the target lacks " + string(kind)
+		}
+		return nil, ""
+	}
+	trouble = "the target lacks fixture " + string(kind)
+	for _, f := range s.fixtures {
+		if f.Kind != kind {
+			continue
+		}
+		if !s.used[f] {
+			return f, ""
+		}
+		trouble = "every fixture " + string(kind) + " is used up"
+	}
+	return nil, trouble
 }
 
 func (s *stock) able(kind target.Kind) (has, ability bool) {

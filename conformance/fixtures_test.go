@@ -39,6 +39,20 @@ func TestCheckWithoutItsFixtureIsSkippedAndNamesIt(t *testing.T) {
 	}
 }
 
+func TestProvisionerThatMakesNothingIsToldWhatIsMissing(t *testing.T) {
+	tgt := acme(&little{})
+	tgt.Fixtures, tgt.Provisioner = nil, &maker{}
+	rep := judge(t, tgt, Options{}, check("a.b", passing, needs(target.Ledger, target.Funded, target.AdminKey)), check("a.c", passing))
+	assert.Equal(t, []string{"ledger", "funded", "admin-key"}, result(t, rep, "a.b").Lacks)
+	assert.Equal(t, report.Undecided, rep.Verdict)
+
+	var got told
+	conclude(&got, rep)
+	assert.Equal(t, told{errors: []string{rep.Shortfall()}}, got)
+	assert.Contains(t, rep.Shortfall(), "missing are: admin-key, funded, ledger")
+	assert.Contains(t, rep.Shortfall(), "kind funded")
+}
+
 // maker makes what it is told to and remembers what it was asked.
 type maker struct {
 	target.Controller
@@ -46,6 +60,9 @@ type maker struct {
 	made  target.Provisioned
 	err   error
 }
+
+// Can is of those a controller that cannot do a thing.
+func (m *maker) Can(target.Kind) bool { return false }
 
 func (m *maker) Provision(_ context.Context, w target.Wanted) (*target.Provisioned, error) {
 	m.asked = w

@@ -186,12 +186,13 @@ func (r *runner) settle(j *job) {
 		r.session.watchers = append(r.session.watchers, newWatcher(j.check))
 		return
 	}
+	var lacks []string
 	if reason == "" {
-		j.fixtures, reason = r.stock.give(&j.check)
+		j.fixtures, lacks, reason = r.stock.give(&j.check)
 	}
 	if reason != "" {
 		res := describe(&j.check)
-		res.Outcome, res.Reason = report.Skipped, reason
+		res.Outcome, res.Reason, res.Lacks = report.Skipped, reason, lacks
 		r.finish(j, res)
 	}
 }

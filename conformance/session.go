@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cycles-protocol/cycles-go/conformance/internal/suite"
+	"github.com/cycles-protocol/cycles-go/conformance/report"
 )
 
 // maxBody is more than any answer of the protocol has reason to be.
@@ -51,7 +52,7 @@ func where(t Target) (base *url.URL, name string, err error) {
 		if t.Handler == nil && t.Transport == nil {
 			return nil, "", usagef("the target has no base URL")
 		}
-		return &url.URL{Scheme: "http", Host: "server.in-memory"}, "in memory", nil
+		return &url.URL{Scheme: "http", Host: "server.in-memory"}, report.InMemory, nil
 	}
 	base, err = url.Parse(t.BaseURL)
 	switch {
@@ -63,6 +64,9 @@ func where(t Target) (base *url.URL, name string, err error) {
 		return nil, "", usagef("the base URL must not hold a user or password")
 	case base.RawQuery != "" || base.Fragment != "":
 		return nil, "", usagef("the base URL must not have a query or fragment")
+	}
+	if t.Handler != nil && t.Transport == nil {
+		return base, report.InMemory, nil // the URL is for the handler to see; nobody listens there
 	}
 	return base, strings.TrimSuffix(base.String(), "/"), nil
 }

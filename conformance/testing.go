@@ -35,9 +35,7 @@ func Test(t *testing.T, target Target, opts ...Options) {
 	if b := rep.Baseline; b != nil && len(b.Stale) > 0 {
 		t.Errorf("the baseline is stale, these do not fail: %s", strings.Join(b.Stale, ", "))
 	}
-	if rep.Counts.Pass == 0 {
-		t.Error("no check passed, so nothing is shown")
-	}
+	conclude(t, rep)
 }
 
 // reporter is the part of testing.T that a result needs.
@@ -46,6 +44,21 @@ type reporter interface {
 	Error(args ...any)
 	Skip(args ...any)
 	Log(args ...any)
+}
+
+// conclude tells what is to be known about the run as a whole.
+func conclude(t reporter, rep *Report) {
+	t.Helper()
+	shortfall := rep.Shortfall()
+	switch {
+	case rep.Counts.Pass == 0:
+		t.Error(shortfall)
+	case shortfall != "":
+		t.Log(shortfall)
+	}
+	if note := rep.CurlNote(); note != "" {
+		t.Log(note)
+	}
 }
 
 func tell(t reporter, res report.Result) {
@@ -67,7 +80,10 @@ func tell(t reporter, res report.Result) {
 // account says in full what a check found.
 func account(res report.Result) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s)\n%s\nexpected: %s\ngot:      %s", res.ID, res.Level, res.Requirement, res.Expected, res.Got)
+	fmt.Fprintf(&b, "%s (%s)\n%s", res.ID, res.Level, res.Requirement)
+	if len(res.Findings) == 0 { // Got is the first of them
+		fmt.Fprintf(&b, "\nexpected: %s\ngot:      %s", res.Expected, res.Got)
+	}
 	for _, f := range res.Findings {
 		fmt.Fprintf(&b, "\n  %s %s\n  %s", f.Where, f.What, f.Exchange.Curl)
 	}

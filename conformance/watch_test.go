@@ -72,6 +72,21 @@ func TestPassiveShouldWarns(t *testing.T) {
 	assert.Equal(t, "all is wrong (and 1 finding more)", res.Got)
 }
 
+func TestFaultThatAnAnswerHasTwiceIsOneFindingInOneAnswer(t *testing.T) {
+	twice := suite.Check{
+		ID: "a.twice", Level: suite.Must, Section: "TEST", Requirement: "Nothing is right.",
+		Watch: func(a *suite.Answer) (bool, []suite.Wrong) {
+			w := suite.Wrong{Where: "list[].amount", What: "is wrong"}
+			return true, []suite.Wrong{w, w}
+		},
+	}
+	rep := judge(t, acme(&little{}), Options{}, check("a.b", unknown), twice)
+	res := result(t, rep, "a.twice")
+	require.Len(t, res.Findings, 1)
+	assert.Equal(t, 1, res.Findings[0].Count)
+	assert.Equal(t, 1, strings.Count(account(res), "list[].amount is wrong"), "what was got is the finding, and is not told twice")
+}
+
 func TestServerThatSaysYesToEverythingPassesNoContract(t *testing.T) {
 	yes := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, `{}`) })
 	rep := judge(t, acme(yes), Options{Profile: Full}, withContract(t, check("a.b", func(ctx context.Context, t *suite.T) {

@@ -55,7 +55,7 @@ type Report struct {
 	// Implementation and Version are what was judged.
 	Implementation string `json:"implementation"`
 	Version        string `json:"version"`
-	// Target is the base URL, or "in memory".
+	// Target is the base URL, or InMemory.
 	Target string `json:"target"`
 	// Protocol is the edition of the protocol that the checks were written from.
 	Protocol string `json:"protocol"`
@@ -104,12 +104,15 @@ type Result struct {
 	Outcome     Outcome `json:"outcome"`
 	// Known says that the failure stands in the baseline.
 	Known bool `json:"known,omitempty"`
-	// Expected and Got are what was compared, for a failure or warning.
+	// Expected and Got are what was compared, for a failure or warning. Where
+	// there are Findings, Got is the first of them in short.
 	Expected string `json:"expected,omitempty"`
 	Got      string `json:"got,omitempty"`
 	// Reason says why the check was skipped or could not tell.
-	Reason  string  `json:"reason,omitempty"`
-	Seconds float64 `json:"seconds"`
+	Reason string `json:"reason,omitempty"`
+	// Lacks are the kinds of fixture and ability that it was skipped for.
+	Lacks   []string `json:"lacks,omitempty"`
+	Seconds float64  `json:"seconds"`
 	// Findings are what a passive check saw, one per operation and member.
 	Findings []Finding `json:"findings,omitempty"`
 	// Decisive is the index in Exchanges of the one that decided, if one did.

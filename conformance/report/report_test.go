@@ -41,8 +41,8 @@ func full() *report.Report {
 			{ID: "extend.passes", Level: report.Must, Section: "extend", Requirement: "Fine.", Outcome: report.Passed, Seconds: 0.125},
 			{ID: "commit.errs", Level: report.Must, Section: "commit", Lines: []int{4}, Requirement: "Unclear.", Outcome: report.Errored, Reason: "connection refused", Exchanges: []report.Exchange{broken}},
 			{ID: "commit.warns", Level: report.Should, Section: "commit", Requirement: "Better.", Outcome: report.Warned, Expected: "x", Got: "y"},
-			{ID: "commit.skips", Level: report.May, Section: "commit", Requirement: "Maybe.", Outcome: report.Skipped, Reason: "the target lacks fixture frozen"},
-			{ID: "contract.decide", Level: report.Must, Section: "decide", Requirement: "All.", Outcome: report.Failed, Expected: "nothing", Got: "something",
+			{ID: "commit.skips", Level: report.May, Section: "commit", Requirement: "Maybe.", Outcome: report.Skipped, Reason: "the target lacks fixture frozen", Lacks: []string{"frozen"}},
+			{ID: "contract.decide", Level: report.Must, Section: "decide", Requirement: "All.", Outcome: report.Failed, Expected: "nothing", Got: "decide 200 body is wrong",
 				Findings: []report.Finding{{Where: "decide 200 body", What: "is wrong", Count: 3, Check: "a.b", Exchange: exchange(200)}}},
 		},
 	}
@@ -129,6 +129,7 @@ func TestSchemaRefusesWhatIsNoReport(t *testing.T) {
 		"unknown outcome":       func(r *report.Report) { r.Results[0].Outcome = "meh" },
 		"failure without got":   func(r *report.Report) { r.Results[0].Got = "" },
 		"skip without reason":   func(r *report.Report) { r.Results[5].Reason = "" },
+		"pass that lacks":       func(r *report.Report) { r.Results[2].Lacks = []string{"frozen"} },
 		"known pass":            func(r *report.Report) { r.Results[2].Known = true },
 		"unknown verdict":       func(r *report.Report) { r.Verdict = "fine" },
 		"exchange of two minds": func(r *report.Report) { r.Results[0].Exchanges[0].Error = "none" },

@@ -78,8 +78,10 @@ func (p *printer) troubles(title, color string, results []Result) {
 func (p *printer) trouble(color string, res Result) {
 	p.printf("\n    %s  %s\n", p.in(color, res.ID), p.in(dim, string(res.Level)+", "+res.where()))
 	p.field("", res.Requirement)
-	p.field("expected", res.Expected)
-	p.field("got", res.Got)
+	if len(res.Findings) == 0 { // Got is the first of them
+		p.field("expected", res.Expected)
+		p.field("got", res.Got)
+	}
 	p.field("reason", res.Reason)
 	for _, f := range res.Findings {
 		p.field("finding", fmt.Sprintf("%s %s (%s, first in %s)", f.Where, f.What, count(f.Count, "answer"), f.Check))
@@ -90,13 +92,15 @@ func (p *printer) trouble(color string, res Result) {
 	}
 }
 
+// width is that of a column that is read with ease.
+const width = 100
+
 // field writes a named value and folds it to a line length that is read with
 // ease.
 func (p *printer) field(name, value string) {
 	if value == "" {
 		return
 	}
-	const width = 100
 	for i, line := range fold(plain(value), width) {
 		if i > 0 {
 			name = ""
@@ -208,5 +212,14 @@ func (p *printer) summary(r *Report) {
 	p.printf("%s; %s in %.1f s\n", line, count(r.Requests, "request"), r.Seconds)
 	if r.Interrupted {
 		p.printf("the run was interrupted\n")
+	}
+	for _, note := range []string{r.Shortfall(), r.CurlNote()} {
+		if note == "" {
+			continue
+		}
+		p.printf("\n")
+		for _, line := range fold(plain(note), width) {
+			p.printf("%s\n", line)
+		}
 	}
 }
