@@ -147,6 +147,9 @@ func (v *Validator) Answer(a *suite.Answer) (judged bool, wrong []suite.Wrong) {
 	for _, w := range violations(s, a.Value) {
 		add(w.Where, w.What)
 	}
+	if renamed(a, s) {
+		add(remaining, "is absent beside a member that the contract does not have; is it misnamed?")
+	}
 	return true, wrong
 }
 

@@ -104,6 +104,32 @@ func TestAnswersThatBreakTheContract(t *testing.T) {
 	}
 }
 
+func TestTimeLeftUnderAnotherNameIsAFindingOfItsOwn(t *testing.T) {
+	v := validator(t)
+	const live = `{"decision":"ALLOW","affected_scopes":[],"reservation_id":"r","expires_at_ms":1,"ttl_left":1}`
+	for name, c := range map[string]struct {
+		answer *suite.Answer
+		found  bool
+	}{
+		"extend":               {answer(suite.Extend, 200, `{"status":"ACTIVE","expires_at_ms":60000,"ttl_left":1000}`), true},
+		"create":               {answer(suite.Create, 200, live), true},
+		"dry run":              {answer(suite.Create, 200, strings.Replace(live, `"reservation_id":"r",`, "", 1)), false},
+		"extra beside the own": {answer(suite.Extend, 200, strings.Replace(extended, `"status"`, `"extra":1,"status"`, 1)), false},
+		"left out":             {answer(suite.Extend, 200, `{"status":"ACTIVE","expires_at_ms":60000}`), false},
+		"another operation":    {answer(suite.Release, 200, `{"status":"RELEASED","released":{"unit":"TOKENS","amount":1},"ttl_left":1}`), false},
+		"an error":             {answer(suite.Extend, 404, `{"error":"NOT_FOUND","message":"","request_id":"r","ttl_left":1}`), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, wrong := v.Answer(c.answer)
+			found := false
+			for _, w := range wrong {
+				found = found || strings.HasSuffix(w.Where, " 200 remaining_ttl_ms") && strings.HasPrefix(w.What, "is absent")
+			}
+			assert.Equal(t, c.found, found, wrong)
+		})
+	}
+}
+
 func TestOneFaultIsOneFinding(t *testing.T) {
 	v := validator(t)
 	for name, body := range map[string]string{

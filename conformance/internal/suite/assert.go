@@ -94,12 +94,8 @@ func (t *T) WantOneOf(a *Answer, cases ...ErrorCase) int {
 // Want compares one member of the body with a string, bool, int or int64.
 // Integers are equal in every spelling.
 func (t *T) Want(a *Answer, path string, want any) {
-	got, ok := a.Get(path)
-	if !ok {
-		t.fail(a, fmt.Sprintf("%s is %s", path, show(want)), path+" is absent")
-	}
-	if !same(got, want) {
-		t.fail(a, fmt.Sprintf("%s is %s", path, show(want)), fmt.Sprintf("%s is %s", path, show(got)))
+	if got, ok := a.Get(path); !ok || !same(got, want) {
+		t.fail(a, fmt.Sprintf("%s is %s", path, show(want)), a.at(path))
 	}
 }
 
@@ -115,8 +111,7 @@ func (t *T) WantAbsent(a *Answer, path string) {
 func (t *T) WantString(a *Answer, path string) string {
 	s := a.Str(path)
 	if s == "" {
-		got, _ := a.Get(path)
-		t.fail(a, path+" is a string", fmt.Sprintf("%s is %s", path, show(got)))
+		t.fail(a, path+" is a string", a.at(path))
 	}
 	return s
 }
@@ -125,8 +120,7 @@ func (t *T) WantString(a *Answer, path string) string {
 func (t *T) WantInt(a *Answer, path string) int64 {
 	n, ok := a.Int(path)
 	if !ok {
-		got, _ := a.Get(path)
-		t.fail(a, path+" is an integer", fmt.Sprintf("%s is %s", path, show(got)))
+		t.fail(a, path+" is an integer", a.at(path))
 	}
 	return n
 }

@@ -52,6 +52,16 @@ func show(v any) string {
 	return clip(string(b))
 }
 
+// at says what stands at a path of the body; absent and null are different
+// mistakes.
+func (a *Answer) at(path string) string {
+	got, ok := a.Get(path)
+	if !ok {
+		return path + " is absent"
+	}
+	return path + " is " + show(got)
+}
+
 func join(at, part string) string {
 	if at == "" {
 		return part
