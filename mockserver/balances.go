@@ -76,7 +76,7 @@ func (x *exchange) balanceQuery() (*ledger.BalanceQuery, error) {
 // ownTenant refuses the name of another tenant in a query.
 func (x *exchange) ownTenant(named string) error {
 	if named != "" && named != x.entry.Tenant {
-		return &problem{status: http.StatusForbidden, code: gen.ErrorCodeForbidden, message: "tenant is not the tenant of the API key"}
+		return &problem{status: http.StatusForbidden, code: gen.ErrorCodeForbidden, message: ledger.OtherTenant("tenant", named, x.entry.Tenant)}
 	}
 	return nil
 }

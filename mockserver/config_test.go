@@ -1,6 +1,7 @@
 package mockserver_test
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,6 +101,8 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 		"faults: [{kind: explode}]":                                         `no kind "explode"`,
 		"faults: [{operation: extend, status: 500}]":                        `no operation "extend"`,
 		"faults: [{kind: status}]":                                          "status",
+		"journal_size: -1":                                                  "journal must be at least 0, not -1",
+		"max_body_bytes: -1":                                                "largest body must be at least 0",
 		"clock: {virtual: true, start: 1969-01-01T00:00:00Z}":               "1970",
 	} {
 		_, err := mockserver.Open(mockserver.WithConfig([]byte(text)))
@@ -110,6 +113,25 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 	_, err := mockserver.Open(mockserver.WithConfigFile("no-such-file.yaml"))
 	assert.ErrorIs(t, err, os.ErrNotExist)
 	assert.Panics(t, func() { mockserver.New(mockserver.WithConfig([]byte("a: 1"))) })
+}
+
+func TestOptionsThatAreRefused(t *testing.T) {
+	for want, opt := range map[string]mockserver.Option{
+		"option must not be nil":                    nil,
+		"WithLogger must not be given nil":          mockserver.WithLogger(nil),
+		"WithClock must not be given nil":           mockserver.WithClock(nil),
+		"journal must be at least 0, not -1":        mockserver.WithJournalSize(-1),
+		"at least 0 and below 2^63-1 bytes, not -1": mockserver.WithMaxBody(-1),
+		"bytes, not 9223372036854775807":            mockserver.WithMaxBody(math.MaxInt64),
+		"between the years 1970 and 9999":           mockserver.WithVirtualTime(time.Time{}),
+		`no operation "renew"`:                      mockserver.WithFault(mockserver.Fault{Operation: "renew", Status: 500}),
+	} {
+		_, err := mockserver.Open(opt)
+		require.ErrorContains(t, err, want)
+		assert.PanicsWithError(t, err.Error(), func() { mockserver.New(opt) })
+	}
+	_, err := mockserver.Open(nil, mockserver.WithLogger(nil))
+	assert.ErrorContains(t, err, "option must not be nil\nmockserver: WithLogger", "all of them at once")
 }
 
 func TestDefaultsAndWithoutThem(t *testing.T) {

@@ -51,7 +51,7 @@ func (s *Server) serveOn(l net.Listener) *listening {
 		ErrorLog:  log.New(io.Discard, "", 0),
 		ConnState: on.count,
 	}
-	s.listening = on
+	s.listening.Store(on)
 	on.ended.Go(func() {
 		if err := on.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			on.failed <- err

@@ -1,7 +1,9 @@
 package mockserver
 
 import (
+	"fmt"
 	"log/slog"
+	"math"
 	"time"
 )
 
@@ -29,7 +31,8 @@ const (
 	DefaultMaxBody int64 = 1 << 20
 )
 
-// Option configures a Server.
+// Option configures a Server. Open refuses one that is nil, and values that no
+// server can run with.
 type Option func(*config)
 
 // config is what New starts from and Reset goes back to.
@@ -63,8 +66,13 @@ func newConfig(opts []Option) config {
 		logger:      slog.New(slog.DiscardHandler),
 	}
 	for _, o := range opts {
+		if o == nil {
+			c.refuse("an option must not be nil")
+			continue
+		}
 		o(&c)
 	}
+	c.check()
 	if !c.noDefaults && len(c.tenants) == 0 {
 		c.tenants = []Tenant{{ID: DefaultTenant, Keys: []string{DefaultAPIKey}}}
 		if len(c.budgets) == 0 {
@@ -72,6 +80,23 @@ func newConfig(opts []Option) config {
 		}
 	}
 	return c
+}
+
+func (c *config) refuse(format string, args ...any) {
+	c.errs = append(c.errs, fmt.Errorf("mockserver: "+format, args...))
+}
+
+// check refuses settings that no server can run with, wherever they are from.
+func (c *config) check() {
+	if c.journalSize < 0 {
+		c.refuse("the size of the journal must be at least 0, not %d", c.journalSize)
+	}
+	if c.maxBody < 0 || c.maxBody == math.MaxInt64 {
+		c.refuse("the largest body must be at least 0 and below 2^63-1 bytes, not %d", c.maxBody)
+	}
+	if c.virtual && (c.start.Before(time.UnixMilli(0)) || c.start.After(lastInstant)) {
+		c.refuse("virtual time starts between the years 1970 and 9999")
+	}
 }
 
 // WithTenant adds a tenant. The default tenant and budget are left out then.
@@ -116,23 +141,36 @@ func WithVirtualTime(start time.Time) Option {
 
 // WithClock reads the time from now instead of time.Now, for a test that has a
 // fake clock already. The delays of faults still wait in the time of the Go
-// runtime, which inside a testing/synctest bubble is the bubble's.
+// runtime, which inside a testing/synctest bubble is the bubble's. now must not
+// be nil.
 func WithClock(now func() time.Time) Option {
-	return func(c *config) { c.now, c.virtual = now, false }
+	return func(c *config) {
+		if now == nil {
+			c.refuse("WithClock must not be given nil")
+		}
+		c.now, c.virtual = now, false
+	}
 }
 
 // WithJournalSize sets how many requests the server remembers; 0 remembers
-// none.
+// none. It must not be negative.
 func WithJournalSize(n int) Option {
 	return func(c *config) { c.journalSize = n }
 }
 
-// WithMaxBody sets the largest request body that is read, in bytes.
+// WithMaxBody sets the largest request body that is read, in bytes. It
+// must not be negative; 0 takes no body at all.
 func WithMaxBody(n int64) Option {
 	return func(c *config) { c.maxBody = n }
 }
 
-// WithLogger logs one line for each request: never a key, never a body.
+// WithLogger logs one line for each request: never a key, never a body. l must
+// not be nil; without this option nothing is logged.
 func WithLogger(l *slog.Logger) Option {
-	return func(c *config) { c.logger = l }
+	return func(c *config) {
+		if l == nil {
+			c.refuse("WithLogger must not be given nil")
+		}
+		c.logger = l
+	}
 }

@@ -187,6 +187,24 @@ func TestAReservationOfAnotherTenant(t *testing.T) {
 	other.get(unknownID).fails(404, gen.ErrorCodeNotFound)
 }
 
+func TestARefusalForAnotherTenantNamesBoth(t *testing.T) {
+	w := crowded(t)
+	id := w.as("globex-key").call("POST", "/v1/reservations", spendBody("k", "estimate", `{"tenant":"globex"}`, 1)).ok().str("reservation_id")
+	for _, r := range []*reply{
+		w.call("POST", "/v1/reservations", spendBody("k", "estimate", `{"tenant":"globex"}`, 1)),
+		w.call("POST", "/v1/events", spendBody("k", "actual", `{"tenant":"globex"}`, 1)),
+		w.call("POST", "/v1/decide", spendBody("k", "estimate", `{"tenant":"globex"}`, 1)),
+		w.call("GET", "/v1/reservations?tenant=globex", ""),
+		w.call("GET", "/v1/balances?tenant=globex", ""),
+	} {
+		message := r.fails(403, gen.ErrorCodeForbidden).str("message")
+		assert.Regexp(t, `tenant is "globex", but the API key acts for tenant acme$`, message)
+	}
+	message := w.get(id).fails(403, gen.ErrorCodeForbidden).str("message")
+	assert.Contains(t, message, "acme")
+	assert.NotContains(t, message, "globex", "whose it is, is not the caller's to know")
+}
+
 func TestTheAdminMayReadAndReleaseAnyReservation(t *testing.T) {
 	w := crowded(t)
 	id := w.held("k", 10)

@@ -48,8 +48,9 @@ type Request struct {
 	Received, Answered time.Time
 	// Operation is empty for a request that is none of the runtime operations.
 	Operation Operation
-	// Route is the method and path pattern that took the request; empty when
-	// there is none, which was answered with 404 or 405.
+	// Route is the method and path pattern that took the request. It is empty
+	// when there is none, which was answered with 401 when the key that such a
+	// path needs was missing or wrong, and else with 404 or 405.
 	Route  string
 	Method string
 	// Path and Query are as sent.

@@ -20,6 +20,18 @@ func (s *Server) AddTenant(t Tenant) error {
 	return s.add(&contents{tenants: []Tenant{t}})
 }
 
+// Tenants returns the ids of all tenants, closed ones too, in order.
+func (s *Server) Tenants() []string {
+	var out []string
+	_ = s.change(func(l *ledger.Ledger, now int64) error {
+		for _, t := range l.Tenants(now) {
+			out = append(out, t.ID)
+		}
+		return nil
+	})
+	return out
+}
+
 // SetTenantStatus suspends, reopens or closes a tenant. Closing is final and
 // closes the tenant's budgets.
 func (s *Server) SetTenantStatus(id string, status TenantStatus) error {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cycles-protocol/cycles-go/mockserver/internal/ledger"
@@ -31,7 +32,7 @@ type Server struct {
 	mu     sync.Mutex
 	ledger *ledger.Ledger
 
-	listening *listening // nil without Start or Listen
+	listening atomic.Pointer[listening] // nil without Start or Serve
 
 	closing  chan struct{}
 	closed   sync.Once
@@ -46,9 +47,9 @@ const memoryURL = "http://cycles.mock"
 // New returns a server that listens nowhere: an http.Handler, which Client and
 // Transport reach in memory. It runs no goroutine, so it needs no Close.
 //
-// New panics when the options contradict each other (a budget of a tenant that
-// does not exist, a key given twice, a negative amount): that is a mistake in
-// the test itself. Open returns such a mistake as an error.
+// New panics when an option is nil or the options contradict each other (a
+// budget of a tenant that does not exist, a key given twice, a negative amount):
+// that is a mistake in the test itself. Open returns such a mistake as an error.
 func New(opts ...Option) *Server {
 	s, err := Open(opts...)
 	if err != nil {
@@ -65,9 +66,6 @@ func Open(opts ...Option) (*Server, error) {
 	}
 	if err := errors.Join(s.cfg.errs...); err != nil {
 		return nil, err
-	}
-	if s.cfg.virtual && (s.cfg.start.Before(time.UnixMilli(0)) || s.cfg.start.After(lastInstant)) {
-		return nil, errors.New("mockserver: virtual time starts between the years 1970 and 9999")
 	}
 	s.clock = newClock(&s.cfg)
 	s.faults = &faults{}
@@ -115,19 +113,32 @@ func Start(tb TB, opts ...Option) *Server {
 // URL is the base URL. Without a listener it is a name that only Client and
 // Transport know, so that a client under test is set up in the same way.
 func (s *Server) URL() string {
-	if s.listening == nil {
-		return memoryURL
+	if on := s.listening.Load(); on != nil {
+		return on.url
 	}
-	return s.listening.url
+	return memoryURL
+}
+
+// String names the server by its URL.
+func (s *Server) String() string { return "cycles mock server at " + s.URL() }
+
+// Format prints String under whatever verb, so that printing a server neither
+// shows its keys nor reads what its requests are changing.
+func (s *Server) Format(f fmt.State, verb rune) {
+	fmt.Fprintf(f, fmt.FormatString(f, verb), s.String())
 }
 
 // Close stops listening, breaks off what is delayed and waits until every
 // request has ended. It is not an error to close a server twice.
+//
+// What Close ends is the listener. Client, Transport and ServeHTTP go on
+// answering, and Requests, Balance and the like go on telling, so that a test
+// can look at a server after its end; only a fault's delay is over at once.
 func (s *Server) Close() {
 	s.closed.Do(func() {
 		close(s.closing)
-		if s.listening != nil {
-			s.listening.close()
+		if on := s.listening.Load(); on != nil {
+			on.close()
 		}
 	})
 	s.inFlight.Wait()

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -100,6 +101,39 @@ func TestStartFailsTheTestOnOptionsThatContradict(t *testing.T) {
 	<-done
 	require.Len(t, f.messages, 1)
 	assert.Contains(t, f.messages[0], "nobody")
+}
+
+func TestTheServerAnswersInMemoryAfterClose(t *testing.T) {
+	s := mockserver.Start(t)
+	w := &world{s, t, mockserver.DefaultAPIKey}
+	s.Inject(mockserver.Fault{Operation: mockserver.GetBalances, Delay: time.Hour})
+	s.Close()
+	w.call("GET", "/v1/balances?tenant=demo", "").ok() // no delay holds it up any more
+	assert.Len(t, s.Requests(), 1)
+	_, err := http.Get(s.URL() + "/healthz")
+	assert.Error(t, err, "nobody listens")
+}
+
+// Under the race detector.
+func TestPrintingAServerAtWork(t *testing.T) {
+	s := mockserver.New(mockserver.WithAdminKey("secret-of-the-operator"))
+	w := &world{s, t, mockserver.DefaultAPIKey}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := range 100 {
+			w.call("POST", "/v1/reservations", spendBody(fmt.Sprint(i), "estimate", `{"tenant":"demo"}`, 1))
+		}
+	})
+	for range 100 {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x", "%t"} {
+			text := fmt.Sprintf(verb, s)
+			assert.NotContains(t, text, "secret")
+			if verb != "%x" {
+				assert.Contains(t, text, "cycles mock server at http://cycles.mock", verb)
+			}
+		}
+	}
+	wg.Wait()
 }
 
 func TestURLWithAndWithoutAListener(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 // reservations, remembered answers, armed faults and, in virtual time, the
 // time. The journal of requests is no part of it.
 type Snapshot struct {
+	of     *Server
 	ledger *ledger.Ledger
 	faults []armedFault
 	at     time.Time
@@ -22,13 +23,20 @@ func (s *Server) Snapshot() *Snapshot {
 	defer s.moving.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &Snapshot{ledger: s.ledger.Clone(), faults: s.faults.snapshot(), at: s.clock.now()}
+	return &Snapshot{of: s, ledger: s.ledger.Clone(), faults: s.faults.snapshot(), at: s.clock.now()}
 }
 
 // Restore goes back to a snapshot of this server, any number of times. Virtual
 // time goes back too; real time does not, so what has become due meanwhile is
-// expired.
+// expired. It panics when snap is nil or of another server, whose ids and clock
+// have nothing to do with this one's: that is a mistake in the test.
 func (s *Server) Restore(snap *Snapshot) {
+	switch {
+	case snap == nil:
+		panic("mockserver: there is no snapshot to restore, it is nil")
+	case snap.of != s:
+		panic("mockserver: the snapshot to restore is of another server")
+	}
 	s.moving.Lock()
 	defer s.moving.Unlock()
 	s.mu.Lock()

@@ -50,6 +50,16 @@ func TestSnapshotAndRestore(t *testing.T) {
 	assert.EqualValues(t, 0, w.balance(childScope).Reserved, "what was held expires in the restored world")
 }
 
+func TestSnapshotsThatCannotBeRestored(t *testing.T) {
+	w := acme(t, plenty)
+	id := w.held("k", 10)
+	assert.PanicsWithValue(t, "mockserver: there is no snapshot to restore, it is nil", func() { w.Restore(nil) })
+	other := acme(t, plenty).Snapshot()
+	assert.PanicsWithValue(t, "mockserver: the snapshot to restore is of another server", func() { w.Restore(other) })
+	assert.Panics(t, func() { w.Restore(new(mockserver.Snapshot)) })
+	w.commit(id, "c", 1).ok() // and the server is as it was
+}
+
 func TestReset(t *testing.T) {
 	w := newWorld(t, mockserver.WithFault(mockserver.Fault{Operation: mockserver.CreateReservation, Status: 503}))
 	body := spendBody("k", "estimate", `{"tenant":"demo"}`, 5)
@@ -98,6 +108,7 @@ func TestProvisioningAtRunTimeIsAllOrNothing(t *testing.T) {
 	} {
 		assert.Error(t, err)
 	}
+	assert.Equal(t, []string{"acme", "globex"}, w.Tenants())
 	_, err := w.Balance("tenant:nobody", usd)
 	require.Error(t, err)
 	_, err = w.Reservation("nobody")

@@ -18,7 +18,7 @@ import (
 // syscall.ECONNRESET.
 func (s *Server) Transport() http.RoundTripper { return memoryTransport{s} }
 
-// Client is an http.Client over Transport.
+// Client is an http.Client over Transport. Both work after Close, too.
 func (s *Server) Client() *http.Client { return &http.Client{Transport: s.Transport()} }
 
 type memoryTransport struct{ s *Server }

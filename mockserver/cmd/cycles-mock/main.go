@@ -8,7 +8,9 @@
 //
 //	cycles-mock ready at http://127.0.0.1:7878
 //
-// and logs to standard error. Every flag has an environment variable; the flag
+// and logs to standard error: first which tenants there are (without a
+// configuration the tenant demo with the key cyc_live_demo), then each request.
+// Every flag has an environment variable; the flag
 // wins. It exits with 0 after a signal, with 1 when serving failed, and with 2
 // when it could not start: a wrong flag, a configuration that is refused, a
 // port that is in use.

@@ -101,7 +101,9 @@ func TestServeUntilTheSignal(t *testing.T) {
 	assert.Equal(t, 200, status)
 	assert.Equal(t, exitOK, p.end())
 	assert.Contains(t, p.stderr.String(), "operation=getBalances")
-	assert.NotContains(t, p.stderr.String(), mockserver.DefaultAPIKey)
+	start, requests, _ := strings.Cut(p.stderr.String(), "\n")
+	assert.Contains(t, start, "tenant=demo key="+mockserver.DefaultAPIKey, "somebody new finds out what to send")
+	assert.NotContains(t, requests, mockserver.DefaultAPIKey)
 	_, err := c.Get(url)
 	assert.Error(t, err, "nobody listens any more")
 }
@@ -130,17 +132,20 @@ func TestServeTakesTheQuickstart(t *testing.T) {
 
 func TestServeWithAConfigurationAndVirtualTime(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mock.yaml")
-	require.NoError(t, os.WriteFile(file, []byte("tenants: [{id: acme, keys: [k]}]\n"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("tenants: [{id: globex, keys: [globex-secret]}, {id: acme, keys: [acme-secret]}]\n"), 0o600))
 	p := begin(t, map[string]string{"CYCLES_MOCK_VIRTUAL_TIME": "1999-01-01T00:00:00Z"}, "serve", "-addr", "127.0.0.1:0", "-config", file, "-virtual-time", "2030-01-01T00:00:00Z", "-journal-size", "5")
 	url, _ := p.url()
 	c := httpClient(t, nil)
 	_, doc := fetch(t, c, "POST", url+"/_mock/clock", `{"advance":"1h"}`)
 	assert.Equal(t, "2030-01-01T01:00:00Z", doc["now"], "the flag wins over the environment")
-	status, _ := fetch(t, c, "GET", url+"/v1/reservations", "", "X-Cycles-API-Key", "k")
+	status, _ := fetch(t, c, "GET", url+"/v1/reservations", "", "X-Cycles-API-Key", "acme-secret")
 	assert.Equal(t, 200, status)
 	status, _ = fetch(t, c, "GET", url+"/v1/reservations", "", "X-Cycles-API-Key", mockserver.DefaultAPIKey)
 	assert.Equal(t, 401, status)
 	assert.Equal(t, exitOK, p.end())
+	start, _, _ := strings.Cut(p.stderr.String(), "\n")
+	assert.Contains(t, start, `tenants="acme globex"`)
+	assert.NotContains(t, p.stderr.String(), "secret", "configured keys are nobody's business")
 }
 
 func TestServeOverTLS(t *testing.T) {
@@ -177,6 +182,7 @@ func TestReasonsNotToStart(t *testing.T) {
 		"no address":                  {[]string{"serve", "-addr", "nowhere"}, nil, "nowhere"},
 		"no such file":                {[]string{"serve", "-config", "no-such.yaml"}, nil, "no-such.yaml"},
 		"unknown setting":             {[]string{"serve", "-config", bad}, nil, `line 2: there is no setting "ident"`},
+		"journal size":                {[]string{"serve", "-journal-size", "-1"}, nil, "journal"},
 		"log format":                  {[]string{"serve", "-log-format", "xml"}, nil, "xml"},
 		"log level":                   {[]string{"serve"}, map[string]string{"CYCLES_MOCK_LOG_LEVEL": "LOUD"}, "CYCLES_MOCK_LOG_LEVEL"},
 		"virtual time":                {[]string{"serve", "-virtual-time", "soon"}, nil, "virtual-time"},

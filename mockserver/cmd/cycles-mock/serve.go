@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/cycles-protocol/cycles-go/mockserver"
@@ -26,8 +28,20 @@ func serve(ctx context.Context, args []string, env func(string) string, stdout, 
 	if err != nil {
 		return err
 	}
+	s.announce(s.logger(stderr), srv)
 	fmt.Fprintln(stdout, "cycles-mock ready at", url)
 	return srv.Serve(ctx, l)
+}
+
+// announce tells who can use the server. A key is shown only where it is the
+// public one that the documentation names, never one that was configured.
+func (s *settings) announce(log *slog.Logger, srv *mockserver.Server) {
+	if s.config == "" {
+		log.Info("serving the built-in demo tenant", "tenant", mockserver.DefaultTenant, "key", mockserver.DefaultAPIKey,
+			"scope", mockserver.DefaultScope)
+		return
+	}
+	log.Info("serving the configured tenants", "tenants", strings.Join(srv.Tenants(), " "))
 }
 
 // open makes the server and its listener, and tells its URL.

@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"fmt"
+
 	"github.com/cycles-protocol/cycles-go/gen"
 )
 
@@ -59,10 +61,16 @@ func (l *Ledger) account(tenant string) (*account, *Denial) {
 	return a, nil
 }
 
+// OtherTenant is the message of a refusal to act for a tenant that a request
+// names in member.
+func OtherTenant(member, named, own string) string {
+	return fmt.Sprintf("%s is %q, but the API key acts for tenant %s", member, named, own)
+}
+
 // subjectAccount is account for the steps that bring a subject.
 func (l *Ledger) subjectAccount(tenant string, s *Subject) (*account, *Denial) {
 	if named := s.Tenant(); named != "" && named != tenant {
-		return nil, deny(gen.ErrorCodeForbidden, "subject.tenant is not the tenant of the API key")
+		return nil, deny(gen.ErrorCodeForbidden, "%s", OtherTenant("subject.tenant", named, tenant))
 	}
 	return l.account(tenant)
 }
@@ -75,7 +83,7 @@ func (l *Ledger) owned(tenant, id string) (*Reservation, *Denial) {
 		return nil, deny(gen.ErrorCodeNotFound, "no reservation has this id")
 	}
 	if tenant != "" && r.account.ID != tenant {
-		return nil, deny(gen.ErrorCodeForbidden, "the reservation belongs to another tenant")
+		return nil, deny(gen.ErrorCodeForbidden, "the reservation belongs to another tenant than %s, for which the API key acts", tenant)
 	}
 	return r, nil
 }
