@@ -1,24 +1,9 @@
 // Package conformance tells whether a server keeps the Cycles protocol.
 //
 // Point it at a server and it says which sentences of the protocol the server
-// breaks, what was expected, what came instead, and a curl line to see it:
+// breaks, what was expected, what came instead, and a curl line to see it.
 //
-//	rep, err := conformance.Run(ctx, conformance.Target{
-//		Name:    "my-server",
-//		BaseURL: "http://localhost:7878",
-//		A:       target.Tenant{ID: "acme", APIKey: keyA},
-//		B:       target.Tenant{ID: "other", APIKey: keyB},
-//		Fixtures: []*target.Fixture{funded},
-//	}, conformance.Options{Profile: conformance.Runtime})
-//
-// In a test of your own server, one subtest per check, against the handler in
-// memory:
-//
-//	func TestProtocol(t *testing.T) {
-//		conformance.Test(t, conformance.Target{Handler: myServer(), Provisioner: myBudgets{}})
-//	}
-//
-// What a result is worth:
+// What it promises, by the result of a check:
 //
 //   - pass: the server answered for the reason under test, by status and code
 //     and effect. A server that refuses everything passes nothing.
@@ -31,12 +16,40 @@
 //   - error: the harness could not tell. It is never a pass and never a
 //     failure, and a run that has one is not conformant.
 //
-// What it does not do: it is no load test, it does not read what the server
-// logs, and it cannot see what the protocol says about parts that are not on
-// the wire. Checks run in parallel on subjects and keys that no other run
-// uses, and release what they reserved; spend stays on the budgets that the
-// target hands over, so do not hand over a real one.
+// Checks run in parallel on subjects and keys that no other run uses, and
+// release what they reserved, also when the run is interrupted. No report holds
+// an API key.
 //
-// The suite speaks HTTP by itself, with neither retries nor validation of the
-// client package: a fault there must not hide one here.
+// What it does not do:
+//
+//   - It makes no budgets: the protocol cannot. A target needs at least one
+//     funded budget of tenant a, and what else it lacks is skipped.
+//   - It gives no spend back. Do not hand over a real budget.
+//   - It is no load test, does not read what the server logs, and cannot see
+//     what the protocol says about parts that are not on the wire.
+//   - It does not use the client package, with its retries and its validation:
+//     a fault there must not hide one here.
+//
+// A server with an address:
+//
+//	rep, err := conformance.Run(ctx, conformance.Target{
+//		Name:    "my-server",
+//		BaseURL: "http://localhost:7878",
+//		A:       target.Tenant{ID: "acme", APIKey: keyA},
+//		B:       target.Tenant{ID: "other", APIKey: keyB},
+//		Fixtures: []*target.Fixture{{Kind: target.Funded, Budgets: []*target.Budget{{
+//			Subject: map[string]string{"tenant": "acme"}, Unit: "TOKENS", Allocated: 1_000_000,
+//		}}}},
+//	}, conformance.Options{Profile: conformance.Runtime})
+//	if err != nil {
+//		return err // it could not begin, or was interrupted; what a server does wrong is in rep
+//	}
+//	rep.WriteText(os.Stdout, report.TextOptions{})
+//
+// In a test of your own server, one subtest per check, against the handler in
+// memory:
+//
+//	func TestProtocol(t *testing.T) {
+//		conformance.Test(t, conformance.Target{Handler: myServer(), Provisioner: myBudgets{}})
+//	}
 package conformance

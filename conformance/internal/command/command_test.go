@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,6 +71,18 @@ func TestUsageIsToldOnTheRightStream(t *testing.T) {
 	assert.Equal(t, ExitConformant, s.code)
 	assert.Contains(t, s.out, "-baseline")
 	assert.Empty(t, s.errors)
+}
+
+func TestDocumentationOfTheCommandKnowsEverySubcommandAndStatus(t *testing.T) {
+	main, err := os.ReadFile("../../cmd/cycles-conformance/main.go")
+	require.NoError(t, err)
+	doc, _, _ := strings.Cut(string(main), "\npackage main")
+	for _, s := range (&Command{}).subcommands() {
+		assert.Contains(t, doc, fmt.Sprintf("//\tcycles-conformance %-9s %s\n", s.name, s.about))
+	}
+	for _, status := range []int{ExitConformant, ExitNotConformant, ExitUsage, ExitUndecided} {
+		assert.Contains(t, doc, fmt.Sprintf("//\t%d  ", status))
+	}
 }
 
 func TestArgumentsThatMakeNoSenseExitTwo(t *testing.T) {
