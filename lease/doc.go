@@ -22,6 +22,25 @@
 //     comparing with the wall clock, at least every 5 s; in between, the lead may read too long.
 //   - Safety on servers that do not send remaining_ttl_ms; see "Without remaining_ttl_ms" below.
 //
+// # In short
+//
+//	m, err := lease.NewManager(c) // c from client.New or client.FromEnv
+//	defer m.Close(ctx)
+//	l, err := m.Acquire(ctx, request)
+//	answer, used := work(l.Context(ctx)) // kept alive meanwhile; the context ends when the lease is lost
+//	result, err := l.Commit(ctx, used)   // what was really used; settlement.Pending goes on by itself
+//
+// [Run] does these steps for a function, [Manager.OpenStream] for work that learns bit by bit what it uses, and
+// [Manager.Keep] takes over a reservation that was created elsewhere.
+//
+// # The journal
+//
+// A commit that nobody answered is sent again by the manager for as long as the process lives. With [WithJournal] it is on
+// disk before it first leaves, so that a crash or a restart loses none: the next manager with the same directory, server
+// and tenant settles what it finds, as an event where the reservation is over meanwhile. Managers whose client was made by
+// client.FromEnv have a journal by default. Without one, what is pending at the end of the process is lost, and
+// [Manager.Close] says so. Package settlement states the guarantees.
+//
 // # The arithmetic
 //
 // Every create and extend answer is planned from alone. With the answer's own round trip rtt, and maxRTT over all
@@ -62,6 +81,13 @@
 // An attempt whose timing is unknown proves no lead: one immediate extend follows, and decides. The same holds when wall
 // and monotonic time part by more than a second. In a recovery that stops instead, because a fresh key would give up on
 // an extend that may have been applied.
+//
+// # Testing
+//
+// Heartbeats are tested in virtual time inside a testing/synctest bubble with an in-memory transport, such as that of
+// package mockserver: time.Sleep then passes minutes of beats at once. The other way is a mock of
+// github.com/benbjohnson/clock, given to client.WithClock. The virtual clock of package mockserver moves only the server,
+// and no heartbeat with it.
 //
 // # Without remaining_ttl_ms
 //

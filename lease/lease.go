@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/cycles-protocol/cycles-go/gen"
@@ -60,6 +61,12 @@ type Lease struct {
 
 // ID is the reservation's id.
 func (l *Lease) ID() string { return l.id }
+
+// String names the lease by its reservation.
+func (l *Lease) String() string { return fmt.Sprintf("lease of reservation %q", l.id) }
+
+// GoString is String, so that no verb of fmt reads what the mutex guards.
+func (l *Lease) GoString() string { return l.String() }
 
 // Reservation is the create's answer, as it was. It must not be changed.
 func (l *Lease) Reservation() *gen.ReservationCreateResponse { return l.created }

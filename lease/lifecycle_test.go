@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"regexp"
@@ -78,38 +77,6 @@ func TestStoppedAndTakenOverAgainBeatsOnce(t *testing.T) {
 		time.Sleep(91 * time.Second)
 		assert.Len(t, w.sent("extend"), before+2)
 		assert.NoError(t, l.Err())
-	})
-}
-
-func TestCloseStopsAndWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := scripted(60_000, func(c *wireCall) (*http.Response, bool) {
-			if c.op == "extend" {
-				<-c.ctx.Done()
-				time.Sleep(time.Second)
-				return nil, true
-			}
-			return nil, false
-		})
-		m := manage(t, w)
-		flying := acquire(t, m, 60_000)
-		time.Sleep(45 * time.Second)
-		idle := acquireAs(t, m, w, "idle")
-
-		short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		require.ErrorIs(t, m.Close(short), context.DeadlineExceeded)
-		start := time.Now()
-		require.NoError(t, m.Close(t.Context()))
-		assert.Equal(t, 900*time.Millisecond, time.Since(start), "the extend was waited for")
-		require.NoError(t, m.Close(t.Context()), "closing again is fine")
-		for _, l := range []*Lease{flying, idle} {
-			assert.True(t, isClosed(l.Done()))
-			assert.NoError(t, l.Err())
-		}
-		_, err := m.Keep(handover(m.clock, ptr(int64(60_000))))
-		require.ErrorIs(t, err, ErrClosed)
-		assert.Zero(t, m.Stats().Active)
 	})
 }
 
@@ -353,8 +320,9 @@ func TestAStopAfterASuccessNamesNoOldFailure(t *testing.T) {
 		assert.NoError(t, stop.Err)
 		assert.NoError(t, stop.Unwrap())
 		assert.Equal(t, 10*time.Second, stop.Lead)
-		assert.ErrorContains(t, stop, `reservation "rsv" stopped (lease-too-short) after 3 extends with 10s of lead left, finish-within-lead`)
+		assert.ErrorContains(t, stop, `reservation "rsv" stopped (lease-too-short) after 3 extend attempts with 10s of lead left, finish-within-lead`)
 	})
+	assert.ErrorContains(t, &StopError{Attempts: 1}, "after 1 extend attempt with")
 }
 
 func TestBeatsWaitForASlotTheFirstToExpireFirst(t *testing.T) {

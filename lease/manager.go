@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -73,10 +74,11 @@ type Manager struct {
 }
 
 // NewManager makes a manager that extends with c and runs on its clock. It
-// starts nothing, unless there is a journal, see settlement.New.
+// starts nothing, unless there is a journal, see settlement.New. Its error is a
+// *client.ConfigError, or a *settlement.JournalError.
 func NewManager(c *client.Client, opts ...Option) (*Manager, error) {
-	if c == nil {
-		return nil, refused("client", "must not be nil")
+	if c == nil || c.Clock() == nil {
+		return nil, refused("client", "must be made by client.New or client.FromEnv")
 	}
 	cfg := config{clock: c.Clock(), maxInFlight: DefaultMaxInFlight, extensionBudget: unknownBudget}
 	for _, opt := range opts {
@@ -105,6 +107,12 @@ func NewManager(c *client.Client, opts ...Option) (*Manager, error) {
 	}
 	return m, nil
 }
+
+// String names the manager by its server.
+func (m *Manager) String() string { return "lease manager on " + m.client.String() }
+
+// GoString is String, so that no verb of fmt reads what the mutex guards.
+func (m *Manager) GoString() string { return m.String() }
 
 // Handover is a reservation that was created elsewhere, with all that the
 // heartbeat starts from.
@@ -252,8 +260,20 @@ func (m *Manager) giveBack(ctx context.Context, failed *AcquireError, req gen.Re
 // Commits that are pending already get a last chance, see
 // settlement.Settler.Close. When some stay pending the error holds a
 // *settlement.LeftError.
+//
+// With a ctx that never ends and a server that cannot be reached it takes no
+// longer than this: the commits that ended streams are making, of up to two
+// request timeouts each, then the flush timeout
+// (settlement.DefaultFlushTimeout unless set). What has no bound is the
+// program's own: an observer that does not return, and a transport that goes on
+// after its request was cancelled.
 func (m *Manager) Close(ctx context.Context) error {
-	return join(m.endAll(ctx), m.settler.Close(ctx))
+	ended, settled := m.endAll(ctx), m.settler.Close(ctx)
+	if ended != nil && errors.Is(settled, context.Cause(ctx)) {
+		// Both waits were cut short by the same end of ctx, which is told once.
+		return fmt.Errorf("lease: close: %w", settled)
+	}
+	return join(ended, settled)
 }
 
 // endAll ends all heartbeats.

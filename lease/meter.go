@@ -12,7 +12,8 @@ type Meter interface {
 	Record(name string, seconds float64)
 }
 
-// NewMeterObserver feeds m with these:
+// NewMeterObserver feeds m, which must not be nil (WithObserver refuses it), with
+// these:
 //
 //	counter                       label (empty: none)
 //	lease_kept_total

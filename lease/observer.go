@@ -11,6 +11,10 @@ import (
 // goroutine of its own, with no lock held, and may call anything, methods of the
 // lease and the manager included, except Manager.Close, which waits for it.
 //
+// A panic in an observer is the program's, as in any goroutine: it ends the
+// process, heartbeats and all. An observer that may panic has to recover by
+// itself.
+//
 // A slow observer delays no beat: when more than EventQueueSize events are
 // waiting, new ones are dropped, and counted in Stats.EventsDropped.
 type Observer interface {
@@ -22,6 +26,21 @@ type ObserverFunc func(Event)
 
 // Observe calls f.
 func (f ObserverFunc) Observe(e Event) { f(e) }
+
+// empty reports whether an observer could only panic.
+func empty(o Observer) bool {
+	switch o := o.(type) {
+	case nil:
+		return true
+	case ObserverFunc:
+		return o == nil
+	case slogObserver:
+		return o.log == nil
+	case meterObserver:
+		return o.meter == nil
+	}
+	return false
+}
 
 // EventQueueSize bounds the events that wait for the observers.
 const EventQueueSize = 4096

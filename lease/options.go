@@ -59,19 +59,22 @@ func WithLogger(l *slog.Logger) Option {
 }
 
 // WithObserver reports each step of each lease to o. It may be given more than
-// once.
+// once. A nil observer is refused, and so is one of this package that was made
+// of nil.
 func WithObserver(o Observer) Option {
 	return func(c *config) error {
-		if o == nil {
-			return refused("WithObserver", "must not be nil")
+		if empty(o) {
+			return refused("WithObserver", "must not be nil, nor made of nil")
 		}
 		c.observers = append(c.observers, o)
 		return nil
 	}
 }
 
-// WithClock names the clock. A manager runs on its client's, because the two
-// have to measure the same round trips: any other one is refused.
+// WithClock names the clock, of github.com/benbjohnson/clock. A manager runs on
+// its client's, because the two have to measure the same round trips: any other
+// one is refused. So it is client.WithClock that sets it, and this one only says
+// which is expected.
 func WithClock(k clock.Clock) Option {
 	return func(c *config) error {
 		if k != c.clock {

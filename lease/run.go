@@ -48,7 +48,7 @@ const (
 //
 // The work's value is returned in every case in which there is one. The error
 // joins that of the work with that of the settlement; an *AcquireError means
-// that the work never ran. When ctx ends it is for the work to notice, and
+// that the work never ran, and the result is None. When ctx ends it is for the work to notice, and
 // settlement is still made. The policy of WithOnLost decides what the loss of
 // the lease does to the work's context.
 //
@@ -56,6 +56,9 @@ const (
 // lease of its own and leaves the outer one alone.
 func Run[T any](ctx context.Context, m *Manager, req gen.ReservationCreateRequest,
 	work func(context.Context, *Lease) (T, Usage, error)) (value T, result settlement.Result, err error) {
+	if work == nil {
+		return value, settlement.Result{}, &AcquireError{IdempotencyKey: req.IdempotencyKey, Err: refused("work", "must not be nil")}
+	}
 	l, err := m.Acquire(ctx, req)
 	if err != nil {
 		return value, settlement.Result{}, err

@@ -78,19 +78,35 @@ type releasing struct {
 // by the client's request timeout and not by ctx, whose end must not lose what
 // was spent; ctx only lends its values.
 //
-// The error is nil exactly when the result is settled, else a
-// *settlement.Error. After a Pending one a second call with the same amount
-// sends the same key and bytes; after a Rejected one a further call is a new
-// commit. A call that comes after another settlement gets that one's result,
-// when it was a commit of the same amount, or a *SettledError.
+// The error is nil exactly when the result is settled. Otherwise
 //
-// A Pending commit is not left to the caller: the manager's settler sends it
-// again until it is settled, as an event when the reservation is over, and with
-// a journal (WithJournal) the next process does.
+//   - the call was refused before it did anything. Nothing was sent, the heartbeat
+//     goes on, and a commit as it should be can follow: a *client.RequestError for
+//     another unit than the reservation's, a negative amount, or a key, metrics or
+//     metadata that cannot be sent, a *client.ConfigError for a nil option;
+//   - the lease was settled otherwise before, and nothing was sent: a *SettledError,
+//     after a release, or a commit of another amount;
+//   - at most one attempt was made and the spend is not settled: a
+//     *settlement.Error, whose Disposition the result has too.
+//
+// Pending is no failure, and not left to the caller: the manager's settler sends
+// the same key and bytes again until it is settled, as an event when the
+// reservation is over, and with a journal (WithJournal) the next process does. Do
+// not charge the spend in another way, and do not commit it elsewhere. Another
+// call with the same amount tries it now. After a Rejected one a further call is
+// a new commit. A call that comes after a commit of the same amount gets that
+// one's result.
+//
+// Settled means that the server has taken the spend, not that it charged all of
+// it: under ALLOW_IF_AVAILABLE, the default, it charges of an excess over the
+// estimate what the budget has left. Result.Shortfall is the rest.
 //
 // Under FailOnFinalize the *StopError of a lease that was lost is joined to the
 // error, and beside a settled result it is the error.
 func (l *Lease) Commit(ctx context.Context, actual gen.Amount, opts ...CommitOption) (settlement.Result, error) {
+	if err := checkOptions(opts); err != nil {
+		return settlement.Result{}, err
+	}
 	request := gen.CommitRequest{Actual: actual}
 	for _, opt := range opts {
 		opt(&request)
@@ -243,6 +259,15 @@ func (l *Lease) committedError(c *settlement.Settlement) error {
 func (l *Lease) releasedError(r *releasing) error {
 	return &SettledError{ReservationID: l.id, Op: client.OpReleaseReservation,
 		IdempotencyKey: r.request.IdempotencyKey, Pending: !r.done}
+}
+
+func checkOptions(opts []CommitOption) error {
+	for _, opt := range opts {
+		if opt == nil {
+			return refused("CommitOption", "must not be nil")
+		}
+	}
+	return nil
 }
 
 // checkActual refuses another unit than the reservation's, and fills it in where

@@ -8,7 +8,7 @@ import (
 // NewSlogObserver writes each event to l: what needs attention as a warning, the
 // loss of a lease as an error, what a person following one lease wants to see at
 // info, and each planned or sent extend at debug. Keys of idempotency are
-// written, API keys and bodies never are.
+// written, API keys and bodies never are. WithObserver refuses one made of nil.
 func NewSlogObserver(l *slog.Logger) Observer { return slogObserver{l} }
 
 type slogObserver struct{ log *slog.Logger }

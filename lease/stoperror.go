@@ -60,7 +60,8 @@ type StopError struct {
 	// was, and when the timing was unknown. On the fallback it is the ledger's
 	// lower bound.
 	Lead time.Duration
-	// Attempts counts the extends that were sent for this lease.
+	// Attempts counts the extends that were sent for this lease, repeated and failed
+	// ones included.
 	Attempts int
 	// Disposition says what can still be done with the reservation.
 	Disposition Disposition
@@ -69,8 +70,12 @@ type StopError struct {
 }
 
 func (e *StopError) Error() string {
-	text := fmt.Sprintf("lease: heartbeat of reservation %q stopped (%s) after %d extends with %v of lead left, %s",
-		e.ReservationID, e.Reason, e.Attempts, e.Lead, e.Disposition)
+	attempts := "extend attempts"
+	if e.Attempts == 1 {
+		attempts = "extend attempt"
+	}
+	text := fmt.Sprintf("lease: heartbeat of reservation %q stopped (%s) after %d %s with %v of lead left, %s",
+		e.ReservationID, e.Reason, e.Attempts, attempts, e.Lead, e.Disposition)
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}

@@ -33,6 +33,9 @@ type Stream struct {
 // OpenStream acquires a reservation for a stream that ends with ctx at the
 // latest. The options go with its commit.
 func (m *Manager) OpenStream(ctx context.Context, req gen.ReservationCreateRequest, opts ...CommitOption) (*Stream, error) {
+	if err := checkOptions(opts); err != nil {
+		return nil, &AcquireError{IdempotencyKey: req.IdempotencyKey, Err: err}
+	}
 	l, err := m.Acquire(ctx, req)
 	if err != nil {
 		return nil, err
@@ -51,21 +54,32 @@ func (s *Stream) Context() context.Context { return s.ctx }
 
 // Add counts n more of the reservation's unit as used. n must not be negative.
 // Once the settlement has begun it is refused with ErrFinished: the amount
-// stands.
+// stands. Other errors are a *client.RequestError; the amount is then as before.
 func (s *Stream) Add(n int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case n < 0:
-		return &client.RequestError{Op: client.OpCommitReservation, Field: "actual.amount", Limit: "added to, not taken from"}
+		return s.unaddable(n, "added to, not taken from")
 	case s.frozen:
 		return fmt.Errorf("%w: reservation %q is being settled", ErrFinished, s.lease.id)
 	case n > math.MaxInt64-s.used:
-		return &client.RequestError{Op: client.OpCommitReservation, Field: "actual.amount", Limit: "at most 9223372036854775807 in all"}
+		return s.unaddable(n, "at most 9223372036854775807 in all")
 	}
 	s.used += n
 	return nil
 }
+
+func (s *Stream) unaddable(n int64, limit string) error {
+	return fmt.Errorf("lease: Stream.Add(%d) to reservation %q: %w", n, s.lease.id,
+		&client.RequestError{Op: client.OpCommitReservation, Field: "actual.amount", Limit: limit})
+}
+
+// String names the stream by its reservation.
+func (s *Stream) String() string { return fmt.Sprintf("stream of reservation %q", s.lease.id) }
+
+// GoString is String, so that no verb of fmt reads what the mutexes guard.
+func (s *Stream) GoString() string { return s.String() }
 
 // Used is what was added so far.
 func (s *Stream) Used() gen.Amount {
@@ -78,6 +92,9 @@ func (s *Stream) Used() gen.Amount {
 // end of the context it gives the result of the commit that was made then, and
 // sends the same key and bytes again if that one is still pending.
 func (s *Stream) Commit(ctx context.Context, opts ...CommitOption) (settlement.Result, error) {
+	if err := checkOptions(opts); err != nil {
+		return settlement.Result{}, err
+	}
 	s.detach()
 	all := append(append([]CommitOption(nil), s.opts...), opts...)
 	return s.lease.Commit(ctx, s.freeze(), all...)

@@ -118,6 +118,7 @@ func TestStreamRefusesBadAmounts(t *testing.T) {
 	s := openStream(t, t.Context(), manage(t, steady(60_000)))
 	var bad *client.RequestError
 	require.ErrorAs(t, s.Add(-1), &bad)
+	require.ErrorContains(t, s.Add(-1), `Stream.Add(-1) to reservation "rsv"`)
 	require.NoError(t, s.Add(math.MaxInt64))
 	require.ErrorAs(t, s.Add(1), &bad)
 	assert.Equal(t, int64(math.MaxInt64), s.Used().Amount)
