@@ -226,6 +226,26 @@ func TestPoliciesOnLoss(t *testing.T) {
 			assert.Equal(t, ErrUnproven, context.Cause(after), "a context asked for now is no better")
 		})
 	})
+	t.Run("cancel work lets new work begin once the lease is proved again", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			// The one immediate extend takes longer than the lead that is left.
+			w := scripted(1_000, func(c *wireCall) (*http.Response, bool) {
+				if c.op != "extend" {
+					return nil, false
+				}
+				time.Sleep(3 * time.Second)
+				return replyExtended(60_000), true
+			})
+			seen := &steps{}
+			l := acquire(t, manage(t, w, WithExtendTimeout(5*time.Second), WithOnLost(CancelWork), WithObserver(seen)), 60_000)
+			before := l.Context(t.Context())
+			time.Sleep(3 * time.Second)
+			synctest.Wait()
+			assert.Equal(t, ErrUnproven, context.Cause(before))
+			assert.NoError(t, l.Context(t.Context()).Err(), "the answer re-established the lead")
+			assert.Len(t, seen.of(StepUnproven), 1)
+		})
+	})
 	t.Run("fail on finalize settles and returns the loss", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := manage(t, scripted(60_000, gone), WithOnLost(FailOnFinalize))
