@@ -45,8 +45,8 @@ const (
 	// NotConformant: a MUST check failed that the baseline does not know, or the
 	// baseline names failures that are none any more.
 	NotConformant Verdict = "not conformant"
-	// Undecided: nothing failed, but something could not be told, or nothing was
-	// judged at all.
+	// Undecided: nothing failed, but something could not be told, nothing was
+	// judged at all, or next to nothing, for want of a funded budget.
 	Undecided Verdict = "undecided"
 )
 
@@ -187,7 +187,7 @@ func (r *Report) Judge(b *Baseline, exists func(id string) bool) {
 	switch {
 	case r.Counts.Fail > 0, r.Baseline != nil && len(r.Baseline.Stale) > 0:
 		r.Verdict = NotConformant
-	case r.Counts.Error > 0, r.Counts.Pass == 0, r.Interrupted:
+	case r.Counts.Error > 0, r.Counts.Pass == 0, r.Interrupted, slices.Contains(r.lacks(), funded):
 		r.Verdict = Undecided
 	default:
 		r.Verdict = Conformant

@@ -169,7 +169,7 @@ func ledgerBounds() []suite.Check {
 			Run: func(ctx context.Context, t *suite.T) {
 				b := t.Budget(target.Vast)
 				want := t.Books(ctx, b)
-				const odd = 1<<53 + 1
+				const odd int64 = 1<<53 + 1
 				t.Ground(want.Remaining > 4*odd, "a budget of more than 2^55")
 				a := reserved(ctx, t, t.Create(b, odd+6))
 				if a.Has("reserved") {

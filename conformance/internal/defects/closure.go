@@ -85,7 +85,7 @@ func closure() []Defect {
 						return map[string]any{"status": "RELEASED", "released": suite.Amount("USD_MICROCENTS", 2)}
 					},
 					suite.Extend: func(*suite.Request) map[string]any {
-						return map[string]any{"status": "ACTIVE", "expires_at_ms": 4_000_000_000_000}
+						return map[string]any{"status": "ACTIVE", "expires_at_ms": farFuture}
 					},
 				}
 				c := *success(bodies[r.Op])(r, a)

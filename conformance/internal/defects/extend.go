@@ -174,5 +174,5 @@ func extend() []Defect {
 
 // goesOn is the body of an extend that was taken.
 func goesOn(*suite.Request) map[string]any {
-	return map[string]any{"status": "ACTIVE", "expires_at_ms": 4_000_000_000_000, "remaining_ttl_ms": 60_000}
+	return map[string]any{"status": "ACTIVE", "expires_at_ms": farFuture, "remaining_ttl_ms": 60_000}
 }

@@ -67,7 +67,7 @@ func reserve() []Defect {
 				if a.Decision() == "DENY" {
 					return next(r)
 				}
-				return whenOK(both(set("reservation_id", r.Key()), set("expires_at_ms", 4_000_000_000_000)))(r, a)
+				return whenOK(both(set("reservation_id", r.Key()), set("expires_at_ms", farFuture)))(r, a)
 			}),
 		},
 		{
@@ -148,7 +148,7 @@ func allowed(r *suite.Request) map[string]any {
 	scopes := scopesOf(r)
 	return map[string]any{
 		"decision": "ALLOW", "reservation_id": r.Key(), "affected_scopes": scopes, "scope_path": scopes[len(scopes)-1],
-		"reserved": r.Body["estimate"], "expires_at_ms": 4_000_000_000_000, "remaining_ttl_ms": 60_000,
+		"reserved": r.Body["estimate"], "expires_at_ms": farFuture, "remaining_ttl_ms": 60_000,
 	}
 }
 

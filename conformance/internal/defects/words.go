@@ -290,3 +290,6 @@ func estimate(create *suite.Request) int64 {
 	n, _ := suite.Integer(v)
 	return n
 }
+
+// farFuture is an expires_at_ms that no run lives to see.
+const farFuture int64 = 4_000_000_000_000

@@ -173,7 +173,7 @@ func TestRowsThatWouldOverflowAreRefused(t *testing.T) {
 		})
 	}
 	l := chain(t, ledger.Budget{Scope: "tenant:t", Row: ledger.Row{Spent: most, Debt: 1}})
-	assert.EqualValues(t, math.MinInt64, l.Budgets(0, "")[0].Remaining())
+	assert.EqualValues(t, int64(math.MinInt64), l.Budgets(0, "")[0].Remaining())
 }
 
 func TestIDsSortByCreationAcrossMillisecondsAndWithinThem(t *testing.T) {
