@@ -330,14 +330,18 @@ func TestKeepNeedsNoExpiry(t *testing.T) {
 	for name, remaining := range map[string]*int64{"remaining_ttl_ms alone": ptr(int64(60_000)), "neither": nil} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := steady(60_000)
+				// An answer takes its time, so that the first one is not there yet below.
+				w := scripted(60_000, func(*wireCall) (*http.Response, bool) {
+					time.Sleep(time.Second)
+					return nil, false
+				})
 				m := manage(t, w, WithExtendTimeout(7*time.Second))
 				h := handover(m.clock, remaining)
 				h.Created.ExpiresAtMs = nil
 				l, err := m.Keep(h)
 				require.NoError(t, err)
 				assert.True(t, l.ExpiresAt().IsZero())
-				time.Sleep(46 * time.Second)
+				time.Sleep(50 * time.Second)
 				assert.Equal(t, time.UnixMilli(epochMs), l.ExpiresAt())
 				assert.NotEmpty(t, w.sent("extend"))
 				assert.NoError(t, l.Err())
