@@ -1,6 +1,6 @@
 // Quickstart shows the main job on a real clock: an agent reserves budget, works
-// for 14 seconds while its lease is kept alive through two faults,
-// and commits what it used. It needs nothing: the server is in the process.
+// while its lease is kept alive through two faults, and commits what it used. It
+// needs nothing: the server is in the process.
 //
 //	go run ./examples/quickstart
 package main
